@@ -1,0 +1,32 @@
+# Options and the flags that follow from them.
+if(CMAKE_SOURCE_DIR STREQUAL PROJECT_SOURCE_DIR)
+  set(NORMA_IS_TOP_LEVEL ON)
+else()
+  set(NORMA_IS_TOP_LEVEL OFF)
+endif()
+
+set(NORMA_CUDA OFF CACHE STRING "CUDA backend: ON, EMULATE (kernels run on the CPU) or OFF")
+set_property(CACHE NORMA_CUDA PROPERTY STRINGS OFF ON EMULATE)
+option(NORMA_BUILD_TESTS "Build the tests" ${NORMA_IS_TOP_LEVEL})
+option(NORMA_BUILD_EXAMPLES "Build the example programs" ${NORMA_IS_TOP_LEVEL})
+option(NORMA_BUILD_BENCHMARKS "Build the benchmarks" OFF)
+option(NORMA_NATIVE "Compile CPU kernels for this machine's instruction set" ${NORMA_IS_TOP_LEVEL})
+option(NORMA_WERROR "Treat warnings as errors" OFF)
+set(NORMA_SANITIZE "" CACHE STRING "Sanitizers, for example address,undefined")
+
+if(NOT CMAKE_BUILD_TYPE AND NOT CMAKE_CONFIGURATION_TYPES)
+  set(CMAKE_BUILD_TYPE Release CACHE STRING "" FORCE)
+endif()
+set(CMAKE_CXX_EXTENSIONS OFF)
+set(CMAKE_EXPORT_COMPILE_COMMANDS ON)
+
+add_library(norma_warnings INTERFACE)
+target_compile_options(norma_warnings INTERFACE -Wall -Wextra -Wpedantic -Wshadow
+                       $<$<BOOL:${NORMA_WERROR}>:-Werror>)
+if(NORMA_SANITIZE)
+  add_compile_options(-fsanitize=${NORMA_SANITIZE} -fno-omit-frame-pointer -fno-sanitize-recover=all)
+  add_link_options(-fsanitize=${NORMA_SANITIZE})
+endif()
+if(NORMA_IS_TOP_LEVEL)
+  set(CMAKE_RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/bin)
+endif()
