@@ -1,18 +1,10 @@
-# Third-party packages. Debian names stand in the Makefile.
+# Third-party packages of the library. Their Debian names stand in tools/install_packages.sh.
+list(APPEND CMAKE_MODULE_PATH ${CMAKE_CURRENT_LIST_DIR})
 find_package(OpenMP REQUIRED COMPONENTS CXX)
 find_package(spdlog REQUIRED)
 find_package(nlohmann_json REQUIRED)
-
-# oneDNN by hand: Debian's dnnl config demands OpenCL headers, even under QUIET.
-add_library(norma_gemm_libraries INTERFACE)
-find_library(NORMA_DNNL_LIBRARY dnnl)
-find_path(NORMA_DNNL_INCLUDE dnnl.h)
-if(NORMA_DNNL_LIBRARY AND NORMA_DNNL_INCLUDE)
-  target_link_libraries(norma_gemm_libraries INTERFACE ${NORMA_DNNL_LIBRARY})
-  target_include_directories(norma_gemm_libraries INTERFACE ${NORMA_DNNL_INCLUDE})
-  target_compile_definitions(norma_gemm_libraries INTERFACE NORMA_HAVE_DNNL)
+find_package(CBLAS REQUIRED)
+find_package(OneDNN)
+if(NOT OneDNN_FOUND)
+  message(STATUS "oneDNN not found: float32 matrix products go to CBLAS (slower on small shapes)")
 endif()
-find_package(BLAS REQUIRED)
-target_link_libraries(norma_gemm_libraries INTERFACE BLAS::BLAS)
-find_path(NORMA_CBLAS_INCLUDE cblas.h PATH_SUFFIXES x86_64-linux-gnu openblas)
-target_include_directories(norma_gemm_libraries INTERFACE ${NORMA_CBLAS_INCLUDE})

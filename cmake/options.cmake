@@ -1,32 +1,69 @@
-# Options and the flags that follow from them.
+# Options, and the compile flags that follow from them.
 if(CMAKE_SOURCE_DIR STREQUAL PROJECT_SOURCE_DIR)
   set(NORMA_IS_TOP_LEVEL ON)
+  set(NORMA_DEFAULT_MARCH native)
 else()
   set(NORMA_IS_TOP_LEVEL OFF)
+  set(NORMA_DEFAULT_MARCH x86-64-v3)
 endif()
 
 set(NORMA_CUDA OFF CACHE STRING "CUDA backend: ON, EMULATE (kernels run on the CPU) or OFF")
 set_property(CACHE NORMA_CUDA PROPERTY STRINGS OFF ON EMULATE)
 option(NORMA_BUILD_TESTS "Build the tests" ${NORMA_IS_TOP_LEVEL})
 option(NORMA_BUILD_EXAMPLES "Build the example programs" ${NORMA_IS_TOP_LEVEL})
-option(NORMA_BUILD_BENCHMARKS "Build the benchmarks" OFF)
-option(NORMA_NATIVE "Compile CPU kernels for this machine's instruction set" ${NORMA_IS_TOP_LEVEL})
+option(NORMA_BUILD_BENCHMARKS "Build the benchmarks (needs Google Benchmark)" OFF)
 option(NORMA_WERROR "Treat warnings as errors" OFF)
 set(NORMA_SANITIZE "" CACHE STRING "Sanitizers, for example address,undefined")
+set(NORMA_MARCH ${NORMA_DEFAULT_MARCH} CACHE STRING
+    "Instruction set: native (this machine only), x86-64-v3 (any x86-64 since 2013), or empty")
 
 if(NOT CMAKE_BUILD_TYPE AND NOT CMAKE_CONFIGURATION_TYPES)
   set(CMAKE_BUILD_TYPE Release CACHE STRING "" FORCE)
 endif()
 set(CMAKE_CXX_EXTENSIONS OFF)
-set(CMAKE_EXPORT_COMPILE_COMMANDS ON)
+
+if(NORMA_IS_TOP_LEVEL)
+  set(CMAKE_EXPORT_COMPILE_COMMANDS ON)
+  set(CMAKE_RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/bin)
+  find_program(NORMA_CCACHE ccache)
+  if(NORMA_CCACHE AND NOT CMAKE_CXX_COMPILER_LAUNCHER)
+    set(CMAKE_CXX_COMPILER_LAUNCHER ${NORMA_CCACHE})
+  endif()
+endif()
 
 add_library(norma_warnings INTERFACE)
 target_compile_options(norma_warnings INTERFACE -Wall -Wextra -Wpedantic -Wshadow
                        $<$<BOOL:${NORMA_WERROR}>:-Werror>)
+
 if(NORMA_SANITIZE)
   add_compile_options(-fsanitize=${NORMA_SANITIZE} -fno-omit-frame-pointer -fno-sanitize-recover=all)
   add_link_options(-fsanitize=${NORMA_SANITIZE})
 endif()
-if(NORMA_IS_TOP_LEVEL)
-  set(CMAKE_RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/bin)
+
+# The instruction set holds for every source of this project alike, not only for the kernels: an
+# inline function compiled twice with different flags is one function to the linker, which keeps
+# either.
+if(NORMA_MARCH)
+  include(CheckCXXCompilerFlag)
+  string(MAKE_C_IDENTIFIER "NORMA_HAVE_MARCH_${NORMA_MARCH}" have_march)
+  check_cxx_compiler_flag(-march=${NORMA_MARCH} ${have_march})
+  if(${have_march})
+    add_compile_options(-march=${NORMA_MARCH})
+    # GCC's tuning prefers 256-bit vectors even where 512-bit ones are as fast per instruction.
+    include(CheckCXXSourceCompiles)
+    set(CMAKE_REQUIRED_FLAGS -march=${NORMA_MARCH})
+    check_cxx_source_compiles("
+      #ifndef __AVX512F__
+      #error no AVX-512
+      #endif
+      int main() {}" ${have_march}_AVX512)
+    unset(CMAKE_REQUIRED_FLAGS)
+    if(${have_march}_AVX512)
+      add_compile_options(-mprefer-vector-width=512)
+    endif()
+  endif()
 endif()
+
+# What lets GCC vectorize the kernels and keeps IEEE infinities and NaN: attention masks are -inf, and
+# anomaly mode looks for NaN. So never -ffast-math nor -ffinite-math-only.
+set(NORMA_KERNEL_FLAGS -fno-math-errno -fno-trapping-math -ffp-contract=fast)

@@ -1,0 +1,75 @@
+# The front door. CMake does the work; this file installs what is missing, picks the preset and runs.
+#
+#   make imdb                       train the sentiment classifier on the built-in sample
+#   make imdb DATA=aclImdb_v1.tar.gz ARGS="--preset imdb-nano --seed 1"
+#   make test                       prove it correct
+SHELL := /bin/sh
+.DEFAULT_GOAL := help
+
+PRESET ?= release
+JOBS ?= $(shell nproc 2>/dev/null || echo 2)
+DATA ?=
+ARGS ?=
+# PACKAGES=skip leaves the system's packages alone.
+PACKAGES ?= install
+PYTHON ?= python3
+# Where `make benchmark-pytorch` keeps its PyTorch; outside of the repository, kept between runs.
+TORCH_VENV ?= $(if $(XDG_CACHE_HOME),$(XDG_CACHE_HOME),$(HOME)/.cache)/norma/torch
+
+sources := git ls-files '*.h' '*.cpp' '*.cu' '*.cuh'
+library_sources := git ls-files 'core/*.cpp' 'ops/*.cpp' 'nn/*.cpp' 'optim/*.cpp'
+
+.PHONY: help
+help: ## List the targets (this)
+	@echo 'usage: make TARGET [DATA=archive] [ARGS="flags"] [PRESET=release|ci|debug] [JOBS=n] [PACKAGES=skip]'
+	@echo
+	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  \1|\2/p' $(MAKEFILE_LIST) | awk -F'|' '{printf "%-19s %s\n", $$1, $$2}'
+
+.PHONY: packages
+packages: build/.packages
+build/.packages: tools/install_packages.sh
+	@mkdir -p build
+ifneq ($(PACKAGES),skip)
+	@tools/install_packages.sh
+	@touch $@
+endif
+
+.PHONY: build
+build: build/.packages ## Build everything; programs go to build/release/bin
+	cmake --preset $(PRESET)
+	cmake --build --preset $(PRESET) --parallel $(JOBS)
+
+.PHONY: imdb
+imdb: build ## Train on movie reviews: the built-in sample, or DATA=archive; ARGS="flags" go to `imdb train`
+	build/$(PRESET)/bin/imdb train $(if $(DATA),--data '$(DATA)') $(ARGS)
+
+.PHONY: imdb-data
+imdb-data: build/.packages ## Fetch and check the official IMDb archive (84 MB)
+	examples/imdb/fetch_data.sh $(ARGS)
+
+.PHONY: test
+test: check asan ## Run all tests, then the core and ops tests under sanitizers
+
+.PHONY: check
+check: build ## Run all tests
+	ctest --preset $(PRESET) --parallel $(JOBS)
+
+.PHONY: asan
+asan: build/.packages ## Run the core and ops tests under AddressSanitizer and UndefinedBehaviorSanitizer
+	cmake --preset asan
+	cmake --build --preset asan --parallel $(JOBS)
+	ctest --preset asan --parallel $(JOBS)
+
+.PHONY: format
+format: ## Format all C++ with clang-format
+	$(sources) | xargs clang-format -i
+
+# clang has no omp.h of its own where only GCC is installed, so GCC's stands behind clang's headers.
+.PHONY: tidy
+tidy: build ## Run clang-tidy over the library
+	$(library_sources) | xargs -P $(JOBS) -n 1 clang-tidy --quiet -p build/$(PRESET) \
+	    --extra-arg=-idirafter --extra-arg="$$(g++ -print-file-name=include)"
+
+.PHONY: clean
+clean: ## Remove the build folder
+	rm -rf build
