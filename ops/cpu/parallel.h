@@ -1,0 +1,35 @@
+// parallel_for: loops over a range on the OpenMP team that the matrix product library uses, too.
+#pragma once
+
+#include <omp.h>
+
+#include <algorithm>
+#include <cstdint>
+
+namespace norma {
+
+/// Work in elements below which a loop stays on one thread: starting the team costs more than the work.
+inline constexpr std::int64_t parallel_grain = 32768;
+
+/// Calls `body(begin, end)` on disjoint chunks that cover [0, count). `cost` is the work of one item in elements.
+/// Which thread runs which chunk must not change the result.
+template <class Body>
+void parallel_for(std::int64_t count, std::int64_t cost, const Body& body) {
+  if (count <= 0) return;
+  const std::int64_t threads = std::min<std::int64_t>(
+      {omp_get_max_threads(), count, count * std::max<std::int64_t>(cost, 1) / parallel_grain});
+  if (threads <= 1 || omp_in_parallel()) {
+    body(std::int64_t{0}, count);
+    return;
+  }
+#pragma omp parallel num_threads(static_cast<int>(threads))
+  {
+    const std::int64_t team = omp_get_num_threads();
+    const std::int64_t rank = omp_get_thread_num();
+    const std::int64_t begin = count * rank / team;
+    const std::int64_t end = count * (rank + 1) / team;
+    if (begin < end) body(begin, end);
+  }
+}
+
+}  // namespace norma
