@@ -17,8 +17,8 @@ struct MemoryStats {
   std::int64_t cache_hits = 0;   ///< of these, served from the cache
 };
 
-/// Source of device memory. Implementations are thread-safe and live until the process ends, so that tensors in
-/// static storage can be destroyed in any order.
+/// Source of device memory. Implementations are thread-safe and live until the process ends, so
+/// that tensors in static storage can be destroyed in any order.
 class Allocator {
  public:
   virtual ~Allocator() = default;

@@ -1,12 +1,15 @@
 // Running the tape backwards: backward() into the leaves, grad() into a list.
 //
-// Order at a tensor whose gradient is complete: its hooks as registered (each may replace the gradient), then
-// retain_grad, then the operation that made it. At a leaf: hooks, then accumulation into `.grad()`.
+// Order at a tensor whose gradient is complete: its hooks as registered (each may replace the
+// gradient), then retain_grad, then the operation that made it. At a leaf: hooks, then accumulation
+// into `.grad()`.
 //
-// Accumulation contract: a leaf without a gradient takes the arriving buffer when nobody else holds it and it is
-// contiguous, otherwise a copy. A leaf with a gradient adds in place, or out of place under create_graph.
+// Accumulation contract: a leaf without a gradient takes the arriving buffer when nobody else holds
+// it and it is contiguous, otherwise a copy. A leaf with a gradient adds in place, or out of place
+// under create_graph.
 //
-// One graph is run by one thread at a time. A backward function may itself call grad() on a graph of its own.
+// One graph is run by one thread at a time. A backward function may itself call grad() on a graph
+// of its own.
 #pragma once
 
 #include "norma/core/grad_mode.h"
@@ -16,27 +19,32 @@
 
 namespace norma {
 
-/// Adds the derivatives of `tensors` to the leaves. `gradients[i]` may be undefined where tensors[i] has one element.
+/// Adds the derivatives of `tensors` to the leaves. `gradients[i]` may be undefined where
+/// tensors[i] has one element.
 ///
-/// Throws AutogradError: nothing requires grad; non-scalar without gradient; graph already released.
+/// Throws AutogradError: nothing requires grad; non-scalar without gradient; graph already
+/// released.
 void backward(const TensorList& tensors, const TensorList& gradients = {},
               const BackwardOptions& options = {});
 
 /// Options of grad().
 struct GradOptions {
-  TensorList grad_outputs = {};       ///< as `gradients` of backward()
+  TensorList grad_outputs = {};                     ///< as `gradients` of backward()
   std::optional<bool> retain_graph = std::nullopt;  ///< default: create_graph
-  bool create_graph = false;          ///< the result can be differentiated again
-  bool allow_unused = false;          ///< undefined results for inputs that outputs do not depend on, instead of an error
+  bool create_graph = false;                        ///< the result can be differentiated again
+  bool allow_unused =
+      false;  ///< undefined results for inputs that outputs do not depend on, instead of an error
 };
 
-/// The derivatives of the sum of `outputs` (weighted by grad_outputs) with respect to `inputs`, without touching any
+/// The derivatives of the sum of `outputs` (weighted by grad_outputs) with respect to `inputs`,
+/// without touching any
 /// `.grad()`. Only the part of the graph that leads to `inputs` runs. As torch.autograd.grad.
-TensorList grad(const TensorList& outputs, const TensorList& inputs, const GradOptions& options = {});
+TensorList grad(const TensorList& outputs, const TensorList& inputs,
+                const GradOptions& options = {});
 
-/// Backward of a fused operation under create_graph: runs its definition `composite` on the saved inputs and
-/// differentiates that, so that the result has derivatives of any order. Undefined inputs stay undefined, and get
-/// an undefined gradient, as do those that do not require grad.
+/// Backward of a fused operation under create_graph: runs its definition `composite` on the saved
+/// inputs and differentiates that, so that the result has derivatives of any order. Undefined
+/// inputs stay undefined, and get an undefined gradient, as do those that do not require grad.
 TensorList composite_backward(const std::function<TensorList(const TensorList&)>& composite,
                               const TensorList& inputs, const TensorList& grad_outputs);
 

@@ -6,13 +6,20 @@ namespace norma {
 
 std::string_view dtype_name(DType dtype) {
   switch (dtype) {
-    case DType::bool_: return "bool";
-    case DType::int32: return "int32";
-    case DType::int64: return "int64";
-    case DType::float16: return "float16";
-    case DType::bfloat16: return "bfloat16";
-    case DType::float32: return "float32";
-    case DType::float64: break;
+    case DType::bool_:
+      return "bool";
+    case DType::int32:
+      return "int32";
+    case DType::int64:
+      return "int64";
+    case DType::float16:
+      return "float16";
+    case DType::bfloat16:
+      return "bfloat16";
+    case DType::float32:
+      return "float32";
+    case DType::float64:
+      break;
   }
   return "float64";
 }

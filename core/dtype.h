@@ -1,4 +1,5 @@
-// DType: element types, their promotion as in PyTorch, and dispatch from a run-time dtype to a type.
+// DType: element types, their promotion as in PyTorch, and dispatch from a run-time dtype to a
+// type.
 #pragma once
 
 #include "norma/core/error.h"
@@ -30,27 +31,33 @@ std::size_t element_size(DType dtype);
 constexpr bool is_floating_point(DType dtype) { return dtype >= DType::float16; }
 constexpr bool is_integral(DType dtype) { return dtype == DType::int32 || dtype == DType::int64; }
 
-/// The dtype of an operation on both: the higher category wins (bool < integer < floating point), then the wider
-/// type; float16 with bfloat16 gives float32. As torch.promote_types.
+/// The dtype of an operation on both: the higher category wins (bool < integer < floating point),
+/// then the wider type; float16 with bfloat16 gives float32. As torch.promote_types.
 DType promote_types(DType a, DType b);
 
 /// The DType of a C++ type: `dtype_of<float>`.
 template <class T>
 inline constexpr DType dtype_of = [] {
-  if constexpr (std::is_same_v<T, bool>) return DType::bool_;
-  else if constexpr (std::is_same_v<T, std::int32_t>) return DType::int32;
-  else if constexpr (std::is_same_v<T, std::int64_t>) return DType::int64;
-  else if constexpr (std::is_same_v<T, Half>) return DType::float16;
-  else if constexpr (std::is_same_v<T, BFloat16>) return DType::bfloat16;
-  else if constexpr (std::is_same_v<T, float>) return DType::float32;
+  if constexpr (std::is_same_v<T, bool>)
+    return DType::bool_;
+  else if constexpr (std::is_same_v<T, std::int32_t>)
+    return DType::int32;
+  else if constexpr (std::is_same_v<T, std::int64_t>)
+    return DType::int64;
+  else if constexpr (std::is_same_v<T, Half>)
+    return DType::float16;
+  else if constexpr (std::is_same_v<T, BFloat16>)
+    return DType::bfloat16;
+  else if constexpr (std::is_same_v<T, float>)
+    return DType::float32;
   else {
     static_assert(std::is_same_v<T, double>, "no norma dtype for this C++ type");
     return DType::float64;
   }
 }();
 
-/// The type in which values of T are computed and accumulated: float for 16-bit floats, double for double, int64 for
-/// bool and integers.
+/// The type in which values of T are computed and accumulated: float for 16-bit floats, double for
+/// double, int64 for bool and integers.
 template <class T>
 using accumulate_t =
     std::conditional_t<std::is_same_v<T, double>, double,
@@ -67,27 +74,40 @@ struct TypeTag {
 template <class F>
 decltype(auto) visit_floating(DType dtype, const char* operation, F&& f) {
   switch (dtype) {
-    case DType::float32: return f(TypeTag<float>{});
-    case DType::float64: return f(TypeTag<double>{});
-    case DType::float16: return f(TypeTag<Half>{});
-    case DType::bfloat16: return f(TypeTag<BFloat16>{});
-    default: break;
+    case DType::float32:
+      return f(TypeTag<float>{});
+    case DType::float64:
+      return f(TypeTag<double>{});
+    case DType::float16:
+      return f(TypeTag<Half>{});
+    case DType::bfloat16:
+      return f(TypeTag<BFloat16>{});
+    default:
+      break;
   }
-  throw DTypeError(operation, fmt::format("needs a floating-point tensor; got {}; convert with .to(float32)",
-                                          dtype_name(dtype)));
+  throw DTypeError(operation,
+                   fmt::format("needs a floating-point tensor; got {}; convert with .to(float32)",
+                               dtype_name(dtype)));
 }
 
 /// Calls `f(TypeTag<T>{})` with the C++ type of any dtype.
 template <class F>
 decltype(auto) visit_all(DType dtype, F&& f) {
   switch (dtype) {
-    case DType::bool_: return f(TypeTag<bool>{});
-    case DType::int32: return f(TypeTag<std::int32_t>{});
-    case DType::int64: return f(TypeTag<std::int64_t>{});
-    case DType::float16: return f(TypeTag<Half>{});
-    case DType::bfloat16: return f(TypeTag<BFloat16>{});
-    case DType::float32: return f(TypeTag<float>{});
-    case DType::float64: break;
+    case DType::bool_:
+      return f(TypeTag<bool>{});
+    case DType::int32:
+      return f(TypeTag<std::int32_t>{});
+    case DType::int64:
+      return f(TypeTag<std::int64_t>{});
+    case DType::float16:
+      return f(TypeTag<Half>{});
+    case DType::bfloat16:
+      return f(TypeTag<BFloat16>{});
+    case DType::float32:
+      return f(TypeTag<float>{});
+    case DType::float64:
+      break;
   }
   return f(TypeTag<double>{});
 }

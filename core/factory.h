@@ -21,7 +21,8 @@ Tensor zeros_like(const Tensor& other);
 Tensor ones_like(const Tensor& other);
 Tensor full_like(const Tensor& other, double value);
 
-/// start, start + step, … up to but without `end`; int64 unless the options say otherwise or a value is fractional.
+/// start, start + step, … up to but without `end`; int64 unless the options say otherwise or a
+/// value is fractional.
 Tensor arange(double start, double end, double step = 1.0, const TensorOptions& options = {});
 Tensor arange(double end, const TensorOptions& options = {});
 /// `steps` values from `start` to `end`, both included.
@@ -43,9 +44,11 @@ Tensor randperm(std::int64_t n, const TensorOptions& options = {});
 
 /// A tensor with these values, converted to `options.dtype` (default: the dtype of T).
 template <class T>
-Tensor from_values(std::span<const T> values, const Shape& shape, const TensorOptions& options = {});
+Tensor from_values(std::span<const T> values, const Shape& shape,
+                   const TensorOptions& options = {});
 template <class T>
-Tensor from_values(const std::vector<T>& values, const Shape& shape, const TensorOptions& options = {}) {
+Tensor from_values(const std::vector<T>& values, const Shape& shape,
+                   const TensorOptions& options = {}) {
   return from_values(std::span<const T>(values), shape, options);
 }
 
@@ -54,18 +57,18 @@ Tensor tensor_from_doubles(const std::vector<double>& values, const Shape& shape
                            const TensorOptions& options);
 }  // namespace detail
 
-/// A scalar, vector or matrix from literals: float32 for floating-point literals, int64 for integers, bool for bools.
+/// A scalar, vector or matrix from literals: float32 for floating-point literals, int64 for
+/// integers, bool for bools.
 template <class T>
-  requires std::is_arithmetic_v<T>
-Tensor tensor(T value, const TensorOptions& options = {}) {
+requires std::is_arithmetic_v<T> Tensor tensor(T value, const TensorOptions& options = {}) {
   constexpr DType fallback = std::is_same_v<T, bool>       ? DType::bool_
                              : std::is_floating_point_v<T> ? DType::float32
                                                            : DType::int64;
   return detail::tensor_from_doubles({static_cast<double>(value)}, {}, fallback, options);
 }
 template <class T>
-  requires std::is_arithmetic_v<T>
-Tensor tensor(std::initializer_list<T> values, const TensorOptions& options = {}) {
+requires std::is_arithmetic_v<T> Tensor tensor(std::initializer_list<T> values,
+                                               const TensorOptions& options = {}) {
   constexpr DType fallback = std::is_same_v<T, bool>       ? DType::bool_
                              : std::is_floating_point_v<T> ? DType::float32
                                                            : DType::int64;
@@ -73,16 +76,16 @@ Tensor tensor(std::initializer_list<T> values, const TensorOptions& options = {}
                                      {static_cast<std::int64_t>(values.size())}, fallback, options);
 }
 template <class T>
-  requires std::is_arithmetic_v<T>
-Tensor tensor(std::initializer_list<std::initializer_list<T>> rows, const TensorOptions& options = {}) {
+requires std::is_arithmetic_v<T> Tensor tensor(std::initializer_list<std::initializer_list<T>> rows,
+                                               const TensorOptions& options = {}) {
   constexpr DType fallback = std::is_same_v<T, bool>       ? DType::bool_
                              : std::is_floating_point_v<T> ? DType::float32
                                                            : DType::int64;
   std::vector<double> values;
   const std::size_t width = rows.size() == 0 ? 0 : rows.begin()->size();
   for (const auto& row : rows) {
-    check<ShapeError>(row.size() == width, "tensor", "rows must have one length; got {} and {}", width,
-                      row.size());
+    check<ShapeError>(row.size() == width, "tensor", "rows must have one length; got {} and {}",
+                      width, row.size());
     values.insert(values.end(), row.begin(), row.end());
   }
   return detail::tensor_from_doubles(

@@ -1,4 +1,5 @@
-// Function: an operation with a hand-written backward. Every operation of norma is one, and so are users' own.
+// Function: an operation with a hand-written backward. Every operation of norma is one, and so are
+// users' own.
 //
 //     struct Swish : Function<Swish> {
 //       static constexpr const char* name = "swish";  // optional
@@ -15,14 +16,16 @@
 //     };
 //     Tensor y = Swish::apply(x, 1.5);
 //
-// `forward` runs with recording off. It takes Tensors, TensorLists and anything else, and returns a Tensor or a
-// TensorList; `backward` takes a Tensor for one output or `const TensorList&` for several, and returns one gradient
-// for each tensor argument in order (a TensorList argument counts each of its tensors), undefined where none is
-// needed. As in PyTorch it may also return one for each argument, undefined for those that are no tensors. The engine
-// sums over broadcast dimensions and checks count, shape, dtype and device.
+// `forward` runs with recording off. It takes Tensors, TensorLists and anything else, and returns a
+// Tensor or a TensorList; `backward` takes a Tensor for one output or `const TensorList&` for
+// several, and returns one gradient for each tensor argument in order (a TensorList argument counts
+// each of its tensors), undefined where none is needed. As in PyTorch it may also return one for
+// each argument, undefined for those that are no tensors. The engine sums over broadcast dimensions
+// and checks count, shape, dtype and device.
 //
-// `backward` is made of differentiable operations: then grad(…, {.create_graph = true}) gives higher derivatives.
-// One that calls a kernel instead must ask GradMode::is_enabled() and use composite_backward (core/autograd.h).
+// `backward` is made of differentiable operations: then grad(…, {.create_graph = true}) gives
+// higher derivatives. One that calls a kernel instead must ask GradMode::is_enabled() and use
+// composite_backward (core/autograd.h).
 #pragma once
 
 #include "norma/core/autograd.h"
@@ -31,6 +34,7 @@
 #include <any>
 #include <string>
 #include <type_traits>
+#include <typeinfo>
 #include <utility>
 #include <vector>
 
@@ -39,7 +43,8 @@ namespace norma {
 /// What an operation keeps from forward to backward.
 class Context {
  public:
-  /// Keeps tensors for backward; to be called in forward, once. Inputs and outputs only: others may leak.
+  /// Keeps tensors for backward; to be called in forward, once. Inputs and outputs only: others may
+  /// leak.
   void save_for_backward(TensorList tensors) { to_save_ = std::move(tensors); }
   /// The kept tensors; throws AutogradError when one was changed in place or already released.
   TensorList saved_tensors() const;
@@ -54,13 +59,14 @@ class Context {
   template <class T>
   T get(const char* key) const {
     const T* value = std::any_cast<T>(find(key));
-    check<AutogradError>(value != nullptr, name_.c_str(),
-                         "no value \"{}\" of this type was kept in forward; use the type that set() got",
-                         key);
+    check<AutogradError>(
+        value != nullptr, name_.c_str(),
+        "no value \"{}\" of this type was kept in forward; use the type that set() got", key);
     return *value;
   }
 
-  /// Whether the gradient of tensor argument `index` will be used; valid in forward and in backward.
+  /// Whether the gradient of tensor argument `index` will be used; valid in forward and in
+  /// backward.
   bool needs_input_grad(std::size_t index) const;
   /// Whether this call of forward is recorded: nothing has to be kept otherwise.
   bool is_recording() const { return recording_; }
@@ -68,7 +74,8 @@ class Context {
   void mark_dirty(const TensorList& tensors) { dirty_ = tensors; }
   /// Declares outputs that have no derivative, such as indices.
   void mark_non_differentiable(const TensorList& tensors) { non_differentiable_ = tensors; }
-  /// Whether backward gets zeros (default) or undefined tensors for outputs that no gradient reached.
+  /// Whether backward gets zeros (default) or undefined tensors for outputs that no gradient
+  /// reached.
   void set_materialize_grads(bool materialize) { materialize_ = materialize; }
 
  private:
@@ -145,6 +152,10 @@ struct Function {
     std::shared_ptr<FunctionNode<T>> node;
     Context unrecorded;
     if (record) {
+      static_assert(
+          requires { &T::backward; },
+          "a Function needs a backward; mark outputs without derivative by "
+          "ctx.mark_non_differentiable");
       node = make_node<FunctionNode<T>>();
       node->argument_is_tensor = std::move(is_tensor);
     }
@@ -158,18 +169,24 @@ struct Function {
     TensorList outputs;
     {
       NoGradGuard no_grad;
-      if constexpr (single) outputs.push_back(T::forward(ctx, std::forward<Args>(args)...));
-      else outputs = T::forward(ctx, std::forward<Args>(args)...);
+      if constexpr (single)
+        outputs.push_back(T::forward(ctx, std::forward<Args>(args)...));
+      else
+        outputs = T::forward(ctx, std::forward<Args>(args)...);
     }
     FunctionRecorder::finish(ctx, node, inputs, outputs);
-    if constexpr (single) return std::move(outputs[0]);
-    else return outputs;
+    if constexpr (single)
+      return std::move(outputs[0]);
+    else
+      return outputs;
   }
 
  private:
   static std::string name_of() {
-    if constexpr (requires { T::name; }) return T::name;
-    else return FunctionRecorder::demangle(typeid(T).name());
+    if constexpr (requires { T::name; })
+      return T::name;
+    else
+      return FunctionRecorder::demangle(typeid(T).name());
   }
   template <class Arg>
   static void collect(const Arg& arg, TensorList& inputs, std::vector<bool>& is_tensor) {

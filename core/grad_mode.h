@@ -38,8 +38,8 @@ struct AnomalyMode {
   static void set_enabled(bool enabled);
 };
 
-/// `DetectAnomalyGuard guard;`: the first operation in this scope that makes a NaN or Inf throws AutogradError with
-/// its name; so does the first backward.
+/// `DetectAnomalyGuard guard;`: the first operation in this scope that makes a NaN or Inf throws
+/// AutogradError with its name; so does the first backward.
 class DetectAnomalyGuard {
  public:
   explicit DetectAnomalyGuard(bool enabled = true) : previous_(AnomalyMode::is_enabled()) {

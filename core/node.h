@@ -26,8 +26,8 @@ struct TensorMeta {
 
 /// One operation on the tape. Owned by the tensors that it made and by the nodes that follow it.
 ///
-/// Nodes are created through make_node, whose deleter unlinks chains iteratively: destruction never recurses, also
-/// where the chain runs through saved tensors, hooks or user data.
+/// Nodes are created through make_node, whose deleter unlinks chains iteratively: destruction never
+/// recurses, also where the chain runs through saved tensors, hooks or user data.
 class Node : public std::enable_shared_from_this<Node> {
  public:
   Node();

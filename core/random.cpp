@@ -9,7 +9,8 @@ namespace {
 
 struct Generators {
   std::mutex mutex;
-  std::uint64_t seed = 67280421310721ULL;  // as PyTorch's default_rng_seed_val: runs repeat unless seeded
+  std::uint64_t seed =
+      67280421310721ULL;  // as PyTorch's default_rng_seed_val: runs repeat unless seeded
   Generator cpu{seed};
   std::deque<Generator> cuda;  // a deque keeps references valid while it grows
 };

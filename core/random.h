@@ -1,8 +1,9 @@
 // Random numbers: counter-based (Philox 4x32-10), one seeded generator per device.
 //
-// Element i of a random operation depends on (seed, offset, i) alone: not on threads, vector width or device. An
-// operation reserves its range of the counter and keeps only (seed, offset) for backward; nothing stores masks.
-// Source: Salmon, Moraes, Dror, Shaw: Parallel Random Numbers: As Easy as 1, 2, 3 (SC 2011).
+// Element i of a random operation depends on (seed, offset, i) alone: not on threads, vector width
+// or device. An operation reserves its range of the counter and keeps only (seed, offset) for
+// backward; nothing stores masks. Source: Salmon, Moraes, Dror, Shaw: Parallel Random Numbers: As
+// Easy as 1, 2, 3 (SC 2011).
 #pragma once
 
 #include "norma/core/device.h"
@@ -75,7 +76,8 @@ class Generator {
   PhiloxState state_;
 };
 
-/// The generator that operations on `device` draw from. Not synchronised: one thread per device draws.
+/// The generator that operations on `device` draw from. Not synchronised: one thread per device
+/// draws.
 Generator& default_generator(const Device& device = cpu);
 /// Seeds the generators of all devices. As torch.manual_seed.
 void manual_seed(std::uint64_t seed);

@@ -1,5 +1,6 @@
-// The few operations that core itself calls. Declared here and defined in ops/: the link closes the loop, so that no
-// file of core includes one of ops. All but `add` and `sum_to_size` work without the tape.
+// The few operations that core itself calls. Declared here and defined in ops/: the link closes the
+// loop, so that no file of core includes one of ops. All but `add` and `sum_to_size` work without
+// the tape.
 #pragma once
 
 #include "norma/core/random.h"

@@ -5,8 +5,8 @@
 
 namespace norma {
 
-/// Holds an input or output of an operation until its backward. An output is held without its own node, so that the
-/// node does not own itself; `unpack` attaches it again.
+/// Holds an input or output of an operation until its backward. An output is held without its own
+/// node, so that the node does not own itself; `unpack` attaches it again.
 class SavedTensor {
  public:
   SavedTensor() = default;

@@ -78,7 +78,8 @@ class Shape {
 
 /// Row-major strides, in elements.
 Shape contiguous_strides(const Shape& shape);
-/// Whether (shape, strides) address memory in row-major order without gaps (sizes of 1 do not matter).
+/// Whether (shape, strides) address memory in row-major order without gaps (sizes of 1 do not
+/// matter).
 bool is_contiguous(const Shape& shape, const Shape& strides);
 /// The shape both broadcast to (NumPy rules); throws ShapeError naming `operation`.
 Shape broadcast_shapes(const Shape& a, const Shape& b, const char* operation);

@@ -25,7 +25,8 @@ class Storage {
   std::uint64_t version() const { return version_.load(std::memory_order_relaxed); }
   void bump_version() { version_.fetch_add(1, std::memory_order_relaxed); }
 
-  /// Views that are part of a graph; an in-place change recorded past them would leave their history wrong.
+  /// Views that are part of a graph; an in-place change recorded past them would leave their
+  /// history wrong.
   std::atomic<int> graph_views{0};
 
  private:

@@ -1,4 +1,5 @@
-// Tensor: a cheap handle on shape, strides, dtype, device and shared storage, with its place on the tape.
+// Tensor: a cheap handle on shape, strides, dtype, device and shared storage, with its place on the
+// tape.
 #pragma once
 
 #include "norma/core/device.h"
@@ -28,7 +29,8 @@ struct TensorOptions {
   bool requires_grad = false;
 };
 
-/// Returned by every `register_*hook`; `remove()` unregisters, any number of times, also when the owner is gone.
+/// Returned by every `register_*hook`; `remove()` unregisters, any number of times, also when the
+/// owner is gone.
 class RemovableHandle {
  public:
   RemovableHandle() = default;
@@ -100,7 +102,8 @@ class Tensor {
 
   // -- the tape (core/autograd.h, core/function.h) ------------------------------------------------
   bool requires_grad() const;
-  /// Makes a leaf collect gradients. Throws AutogradError on an integer tensor or a non-leaf set to false.
+  /// Makes a leaf collect gradients. Throws AutogradError on an integer tensor or a non-leaf set to
+  /// false.
   const Tensor& requires_grad_(bool requires_grad = true) const;
   bool is_leaf() const { return grad_fn() == nullptr; }
   /// Accumulated gradient; undefined before the first backward.
@@ -111,17 +114,20 @@ class Tensor {
   std::shared_ptr<Node> grad_fn() const;
   /// Index of this tensor among the outputs of grad_fn().
   std::uint32_t output_nr() const;
-  /// Adds the derivative of this tensor to `.grad()` of every leaf that it depends on. A non-scalar needs `gradient`.
+  /// Adds the derivative of this tensor to `.grad()` of every leaf that it depends on. A non-scalar
+  /// needs `gradient`.
   void backward(const Tensor& gradient = {}, const BackwardOptions& options = {}) const;
   /// The same data without history.
   Tensor detach() const;
   /// Keep `.grad()` of a non-leaf, too.
   void retain_grad() const;
-  /// Calls `hook` with this tensor's gradient when it is complete. Hooks run in the order of registration, each sees
-  /// what the one before returned; retain_grad and the tape get the last one's result.
+  /// Calls `hook` with this tensor's gradient when it is complete. Hooks run in the order of
+  /// registration, each sees what the one before returned; retain_grad and the tape get the last
+  /// one's result.
   RemovableHandle register_hook(TensorHook hook) const;
 
-  // -- operations: declared here for method syntax, defined in ops/tensor_methods.cpp -----------------
+  // -- operations: declared here for method syntax, defined in ops/tensor_methods.cpp
+  // -----------------
   Tensor clone() const;
   Tensor contiguous() const;
   Tensor to(DType dtype) const;
@@ -170,7 +176,8 @@ class Tensor {
   std::shared_ptr<TensorImpl> impl_;
 };
 
-/// Prints values with aligned columns, long tensors abbreviated, then shape, dtype and device where not the default.
+/// Prints values with aligned columns, long tensors abbreviated, then shape, dtype and device where
+/// not the default.
 std::ostream& operator<<(std::ostream& stream, const Tensor& tensor);
 /// What `operator<<` prints.
 std::string to_string(const Tensor& tensor);

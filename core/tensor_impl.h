@@ -1,4 +1,5 @@
-// TensorImpl: what a Tensor handle points to. For the tape and the view operations; users do not need it.
+// TensorImpl: what a Tensor handle points to. For the tape and the view operations; users do not
+// need it.
 #pragma once
 
 #include "norma/core/storage.h"
@@ -10,8 +11,8 @@
 
 namespace norma {
 
-/// Hooks of one tensor in the order of registration. Shared by the tensor and its node, so that a hook outlives
-/// the handle for as long as the graph does.
+/// Hooks of one tensor in the order of registration. Shared by the tensor and its node, so that a
+/// hook outlives the handle for as long as the graph does.
 struct HookList {
   std::uint64_t next_id = 0;
   std::list<std::pair<std::uint64_t, TensorHook>> hooks;
@@ -19,10 +20,10 @@ struct HookList {
 
 /// A tensor's place on the tape; absent for plain data.
 struct AutogradMeta {
-  bool requires_grad = false;           ///< leaf only
-  std::shared_ptr<Node> grad_fn;        ///< null for a leaf
-  std::uint32_t output_nr = 0;          ///< which output of grad_fn
-  std::weak_ptr<Node> grad_accumulator; ///< leaf only: the node that adds to `grad`
+  bool requires_grad = false;            ///< leaf only
+  std::shared_ptr<Node> grad_fn;         ///< null for a leaf
+  std::uint32_t output_nr = 0;           ///< which output of grad_fn
+  std::weak_ptr<Node> grad_accumulator;  ///< leaf only: the node that adds to `grad`
   std::shared_ptr<HookList> hooks;
   Tensor grad;
 };

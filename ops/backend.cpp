@@ -14,10 +14,11 @@ std::array<const Backend*, device_type_count>& registry() {
 const Backend& backend(const Device& device) {
   if (device.is_cpu()) return cpu_backend();
   const Backend* table = registry()[static_cast<std::size_t>(device.type)];
-  check<DeviceError>(table != nullptr, "backend",
-                     "the device must have a backend; got {}, and this program was built without one; "
-                     "use cpu, or configure norma with -DNORMA_CUDA=ON (or EMULATE)",
-                     device);
+  check<DeviceError>(
+      table != nullptr, "backend",
+      "the device must have a backend; got {}, and this program was built without one; "
+      "use cpu, or configure norma with -DNORMA_CUDA=ON (or EMULATE)",
+      device);
   return *table;
 }
 

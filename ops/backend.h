@@ -3,9 +3,9 @@
 // The front door of an operation (ops/*.cpp) validates, allocates the outputs and makes inputs
 // contiguous; a kernel assumes all that and only computes. Where a slot says "strided", any strides
 // come (0 for broadcast dimensions). Statistics and sums are float32 inside for float32 and 16-bit
-// types, float64 for float64 ("accumulate type"). Results do not depend on the number of threads except
-// through the matrix product library. An undefined tensor stands for an absent option; an undefined
-// output means that nobody wants it.
+// types, float64 for float64 ("accumulate type"). Results do not depend on the number of threads
+// except through the matrix product library. An undefined tensor stands for an absent option; an
+// undefined output means that nobody wants it.
 #pragma once
 
 #include "norma/core/random.h"
@@ -29,9 +29,10 @@ class Kernel<Result(Args...)> {
   explicit operator bool() const { return function_ != nullptr; }
   template <class... Given>
   Result operator()(Given&&... args) const {
-    check<NotImplementedError>(function_ != nullptr, name_,
-                               "the device must provide this kernel; got a backend without it; move the "
-                               "tensors with .to(cpu)");
+    check<NotImplementedError>(
+        function_ != nullptr, name_,
+        "the device must provide this kernel; got a backend without it; move the "
+        "tensors with .to(cpu)");
     return function_(std::forward<Given>(args)...);
   }
 
@@ -55,10 +56,10 @@ enum class Activation : std::uint8_t { none, relu, gelu, gelu_tanh, silu };
 /// Attention of query [B, Hq, Lq, D] over key and value [B, Hkv, Lk, D], Hq a multiple of Hkv.
 struct AttentionParams {
   double scale = 1.0;
-  double softcap = 0.0;    ///< cap * tanh(score / cap) before the mask; 0: off
-  double dropout_p = 0.0;  ///< on the probabilities
-  bool causal = false;     ///< query i sees keys j <= i + Lk - Lq
-  PhiloxState philox = {}; ///< word ((b * Hq + h) * Lq + i) * Lk + j decides element (i, j)
+  double softcap = 0.0;     ///< cap * tanh(score / cap) before the mask; 0: off
+  double dropout_p = 0.0;   ///< on the probabilities
+  bool causal = false;      ///< query i sees keys j <= i + Lk - Lq
+  PhiloxState philox = {};  ///< word ((b * Hq + h) * Lq + i) * Lk + j decides element (i, j)
 };
 
 struct AdamWParams {

@@ -8,11 +8,12 @@
 
 namespace norma {
 
-/// Work in elements below which a loop stays on one thread: starting the team costs more than the work.
+/// Work in elements below which a loop stays on one thread: starting the team costs more than the
+/// work.
 inline constexpr std::int64_t parallel_grain = 32768;
 
-/// Calls `body(begin, end)` on disjoint chunks that cover [0, count). `cost` is the work of one item in elements.
-/// Which thread runs which chunk must not change the result.
+/// Calls `body(begin, end)` on disjoint chunks that cover [0, count). `cost` is the work of one
+/// item in elements. Which thread runs which chunk must not change the result.
 template <class Body>
 void parallel_for(std::int64_t count, std::int64_t cost, const Body& body) {
   if (count <= 0) return;
@@ -22,7 +23,7 @@ void parallel_for(std::int64_t count, std::int64_t cost, const Body& body) {
     body(std::int64_t{0}, count);
     return;
   }
-#pragma omp parallel num_threads(static_cast<int>(threads))
+#pragma omp parallel num_threads(static_cast <int>(threads))
   {
     const std::int64_t team = omp_get_num_threads();
     const std::int64_t rank = omp_get_thread_num();

@@ -1,9 +1,11 @@
-// The op table: every operation once, with samples, and the generic suites of tests/ops/suites run over all of it.
+// The op table: every operation once, with samples, and the generic suites of tests/ops/suites run
+// over all of it.
 //
-// A sample is one call: the operation as a function of its tensor inputs, every other argument fixed. The inputs
-// stand in float64 on the CPU (or in an integer type or bool); a suite converts floating-point inputs to the dtype it
-// tests, moves them to its device, makes them non-contiguous, and so on. Samples stay away from kinks (relu at 0, ties of max)
-// and are small enough for a full finite-difference Jacobian (numel at most ~60) unless `large` is set.
+// A sample is one call: the operation as a function of its tensor inputs, every other argument
+// fixed. The inputs stand in float64 on the CPU (or in an integer type or bool); a suite converts
+// floating-point inputs to the dtype it tests, moves them to its device, makes them non-contiguous,
+// and so on. Samples stay away from kinks (relu at 0, ties of max) and are small enough for a full
+// finite-difference Jacobian (numel at most ~60) unless `large` is set.
 #pragma once
 
 #include "norma/core/tensor.h"
@@ -21,8 +23,9 @@ struct OpSample {
   std::string label;  ///< "rows 3, no bias"
   TensorList inputs;  ///< undefined where an optional input is absent
   OpFunction run;
-  OpFunction composite = nullptr;  ///< the definition in elementary operations; null for elementary operations
-  bool large = false;              ///< skip finite differences: compared with the composite only
+  OpFunction composite =
+      nullptr;         ///< the definition in elementary operations; null for elementary operations
+  bool large = false;  ///< skip finite differences: compared with the composite only
 };
 
 struct OpErrorSample {
@@ -37,12 +40,12 @@ struct Tolerance {
 };
 
 struct OpEntry {
-  std::string name;                 ///< public name: "layer_norm"
+  std::string name;  ///< public name: "layer_norm"
   std::vector<OpSample> samples;
   std::vector<OpErrorSample> errors;
   std::vector<DType> dtypes = {float32, float64, float16, bfloat16};
-  bool differentiable = true;       ///< false: no gradient suites (comparisons, argmax)
-  bool second_order = true;         ///< false needs a `reason`
+  bool differentiable = true;  ///< false: no gradient suites (comparisons, argmax)
+  bool second_order = true;    ///< false needs a `reason`
   /// Where the default of the suite (by dtype) does not fit; each needs a `reason`.
   std::map<DType, Tolerance> tolerances = {};
   std::string reason = {};
