@@ -46,6 +46,9 @@ struct OpEntry {
   std::vector<DType> dtypes = {float32, float64, float16, bfloat16};
   bool differentiable = true;  ///< false: no gradient suites (comparisons, argmax)
   bool second_order = true;    ///< false needs a `reason`
+  bool thread_dependent =
+      false;  ///< goes through the matrix product library: equal to rounding only
+  std::string no_errors_because = {};  ///< why `errors` is empty
   /// Where the default of the suite (by dtype) does not fit; each needs a `reason`.
   std::map<DType, Tolerance> tolerances = {};
   std::string reason = {};

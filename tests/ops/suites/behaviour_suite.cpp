@@ -1,0 +1,128 @@
+// What holds for every operation whatever it computes: results repeat, threads do not matter,
+// inputs stay as they were, nothing is recorded without need, bad input gets an error.
+#include "support/catch.h"
+#include "support/compare.h"
+
+#include "norma/core/autograd.h"
+#include "norma/core/node.h"
+
+#include <omp.h>
+
+namespace norma::test {
+namespace {
+
+TensorList forward_and_backward(const OpEntry& op, const OpSample& sample, DType dtype) {
+  TensorList inputs;
+  TensorList targets;
+  for (const Tensor& input : sample.inputs) {
+    inputs.push_back(converted(input, dtype));
+    if (op.differentiable && inputs.back().defined() && inputs.back().is_floating_point())
+      targets.push_back(inputs.back().requires_grad_());
+  }
+  TensorList results = sample.run(inputs);
+  TensorList roots;
+  TensorList seeds;
+  for (const Tensor& output : results) {
+    if (!output.requires_grad()) continue;
+    roots.push_back(output);
+    seeds.push_back(converted(random(output.shape(), 5), dtype));
+  }
+  if (!roots.empty())
+    for (const Tensor& gradient :
+         grad(roots, targets, {.grad_outputs = seeds, .allow_unused = true}))
+      results.push_back(gradient);
+  return results;
+}
+
+class ThreadGuard {
+ public:
+  explicit ThreadGuard(int threads) : previous_(omp_get_max_threads()) {
+    omp_set_num_threads(threads);
+  }
+  ~ThreadGuard() { omp_set_num_threads(previous_); }
+  ThreadGuard(const ThreadGuard&) = delete;
+  ThreadGuard& operator=(const ThreadGuard&) = delete;
+
+ private:
+  int previous_;
+};
+
+}  // namespace
+
+TEST_CASE("every operation repeats bit for bit", "[suite]") {
+  for (const OpEntry& op : op_table())
+    for (const OpSample& sample : op.samples) DYNAMIC_SECTION(op.name << ": " << sample.label) {
+        const DType dtype = op.dtypes.front();
+        const TensorList first = forward_and_backward(op, sample, dtype);
+        const TensorList second = forward_and_backward(op, sample, dtype);
+        REQUIRE(first.size() == second.size());
+        for (std::size_t i = 0; i < first.size(); ++i) CHECK(bitwise_equal(first[i], second[i]));
+      }
+}
+
+TEST_CASE("results do not depend on the number of threads", "[suite]") {
+  for (const OpEntry& op : op_table())
+    for (const OpSample& sample : op.samples) DYNAMIC_SECTION(op.name << ": " << sample.label) {
+        const DType dtype = op.dtypes.front();
+        TensorList one;
+        TensorList three;
+        {
+          const ThreadGuard threads(1);
+          one = forward_and_backward(op, sample, dtype);
+        }
+        {
+          const ThreadGuard threads(3);
+          three = forward_and_backward(op, sample, dtype);
+        }
+        // The matrix product library may split a sum by threads (a large K); all else is bitwise
+        // equal.
+        for (std::size_t i = 0; i < one.size(); ++i) {
+          if (op.thread_dependent)
+            CHECK(allclose(three[i], one[i], {1e-5, 1e-6}));
+          else
+            CHECK(bitwise_equal(three[i], one[i]));
+        }
+      }
+}
+
+TEST_CASE("operations leave inputs alone and record only what is needed", "[suite]") {
+  for (const OpEntry& op : op_table())
+    for (const OpSample& sample : op.samples) DYNAMIC_SECTION(op.name << ": " << sample.label) {
+        const std::int64_t before = Node::live_count();
+        TensorList inputs;
+        for (const Tensor& input : sample.inputs)
+          inputs.push_back(converted(input, op.dtypes.front()));
+        const TensorList outputs = sample.run(inputs);
+        for (std::size_t i = 0; i < inputs.size(); ++i)
+          if (inputs[i].defined())
+            CHECK(bitwise_equal(inputs[i], converted(sample.inputs[i], op.dtypes.front())));
+        for (const Tensor& output : outputs) CHECK_FALSE(output.requires_grad());
+        CHECK(Node::live_count() == before);
+        { const TensorList results = forward_and_backward(op, sample, op.dtypes.front()); }
+        CHECK(Node::live_count() == before);
+      }
+}
+
+TEST_CASE("bad input gets an error that says what, and what came", "[suite]") {
+  for (const OpEntry& op : op_table()) {
+    DYNAMIC_SECTION(op.name) {
+      // Nearly every operation can be called wrongly; those that cannot say why.
+      if (op.errors.empty()) CHECK_FALSE(op.no_errors_because.empty());
+      for (const OpErrorSample& error : op.errors) {
+        INFO(error.label);
+        try {
+          error.call();
+          FAIL_CHECK("no error");
+        } catch (const Error& e) {
+          const std::string text = e.what();
+          CHECK(text.starts_with("["));
+          INFO(text);
+          CHECK(text.find(error.message) != std::string::npos);
+          CHECK(text.find("got") != std::string::npos);
+        }
+      }
+    }
+  }
+}
+
+}  // namespace norma::test
