@@ -1,0 +1,217 @@
+#include "imdb/cli.h"
+
+#include <signal.h>
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <cstdio>
+#include <exception>
+#include <new>
+
+#include "imdb/atomic_file.h"
+#include "imdb/commands.h"
+#include "imdb/metrics.h"
+#include "imdb/run_error.h"
+#include "norma/core/error.h"
+
+namespace imdb {
+namespace {
+
+constexpr char kTrainFooter[] = R"(
+Examples:
+  imdb train                                    the built-in sample, two minutes: shows that it works
+  imdb train --data aclImdb_v1.tar.gz           the real data with imdb-tiny, about 88 %
+  imdb train --data aclImdb_v1.tar.gz --bigram  with hashed bigrams, about 90 %
+  imdb train --data D --preset imdb-nano --seed 7 --out runs/nano7
+  imdb train --data D --norm layer_norm --placement post --lr 5e-4
+  imdb train --config runs/nano7/config.toml --epochs 5      a file, and flags over it
+  imdb train --resume runs/nano7                continue after Ctrl-C, bit for bit
+
+The data: https://ai.stanford.edu/~amaas/data/sentiment/aclImdb_v1.tar.gz (`make imdb-data` fetches it).
+Watch a run with: tensorboard --logdir runs)";
+
+constexpr char kPredictFooter[] = R"(
+Examples:
+  imdb predict "A masterpiece." "I want my two hours back."
+  imdb predict --model runs/nano7 --file review.txt
+  imdb predict --lines < reviews.txt            one review a line
+
+Prints one line a review: label, probability of that label, start of the text.)";
+
+constexpr char kMainFooter[] = R"(
+Start here:
+  imdb train                            learns from a small built-in sample, needs nothing
+  imdb predict "What a lovely film."    asks the model of the newest run
+  imdb COMMAND --help                   explains the options of a command
+
+Exit codes: 0 success, 2 bad input or usage, 3 failure while running.)";
+
+// Adds one flag for each row of the table of options.
+void add_config_flags(CLI::App& app, TrainArguments& arguments) {
+  const TrainConfig defaults;
+  for (const auto& field : config_fields()) {
+    const std::string group = std::string("Options [") + field.section + "]";
+    const auto remember = [&arguments, &field](const std::string& text) {
+      arguments.flags.emplace_back(&field, text);
+    };
+    if (std::holds_alternative<bool TrainConfig::*>(field.member)) {
+      const std::string off = "!--no-" + field.flag().substr(2);
+      app.add_flag_function(
+             field.flag() + "," + off,
+             [remember](std::int64_t count) { remember(count > 0 ? "true" : "false"); }, field.help)
+          ->group(group);
+      continue;
+    }
+    auto* option = app.add_option_function<std::string>(field.flag(), remember, field.help);
+    std::string type =
+        std::holds_alternative<std::string TrainConfig::*>(field.member) ? "TEXT" : "N";
+    if (!field.choices.empty()) {
+      type.clear();
+      for (const auto& choice : field.choices) type += (type.empty() ? "" : "|") + choice;
+    }
+    option->type_name(type)->group(group);
+    if (const auto value = get_field(defaults, field); !value.empty()) option->default_str(value);
+  }
+}
+
+void add_train(CLI::App& app, TrainArguments& arguments) {
+  auto* train = app.add_subcommand("train",
+                                   "Train a Transformer on movie reviews.\n"
+                                   "Options start from a preset (defaults shown are those of "
+                                   "imdb-tiny), then --config, then flags.");
+  train->footer(kTrainFooter);
+  train->add_option("--config", arguments.config_file, "TOML file with options; flags go over it")
+      ->type_name("FILE");
+  train->add_option("--out", arguments.out, "folder for the results (default: a new one in runs/)")
+      ->type_name("DIR");
+  train->add_option("--resume", arguments.resume, "continue the run in this folder")
+      ->type_name("DIR");
+  train->add_flag("--bigram", arguments.bigram,
+                  "imdb-tiny with hashed bigrams: narrower, two layers, longer inputs");
+  train->add_flag("--overwrite", arguments.overwrite, "replace a run that is already in --out");
+  train->add_option("--stop-after", arguments.stop_after, "save and stop after N steps")
+      ->check(CLI::PositiveNumber)
+      ->type_name("N");
+  train->add_flag("--no-baseline", arguments.no_baseline,
+                  "do not train the linear baseline for the report");
+  add_config_flags(*train, arguments);
+  train->callback([&arguments] { run_train(arguments); });
+}
+
+void add_device_options(CLI::App& app, ModelArguments& arguments) {
+  app.add_option("--device", arguments.device, "where to compute: cpu, cuda or cuda:N")
+      ->capture_default_str();
+  app.add_option("--threads", arguments.threads, "CPU threads; 0: all cores")
+      ->check(CLI::NonNegativeNumber)
+      ->capture_default_str();
+}
+
+void add_model_option(CLI::App& app, ModelArguments& arguments) {
+  app.add_option("--model", arguments.model,
+                 "folder of a run or of one checkpoint (default: the newest run in runs/)")
+      ->type_name("DIR");
+}
+
+void add_model_commands(CLI::App& app, ModelArguments& arguments) {
+  auto* eval = app.add_subcommand("eval", "Measure a trained model on a split of the data.");
+  add_model_option(*eval, arguments);
+  eval->add_option("--data", arguments.data, "archive or folder (default: what it was trained on)")
+      ->type_name("PATH");
+  eval->add_option("--split", arguments.split, "reviews to measure on")
+      ->check(CLI::IsMember({"test", "dev", "train"}))
+      ->capture_default_str();
+  add_device_options(*eval, arguments);
+  eval->callback([&arguments] { run_eval(arguments); });
+
+  auto* predict = app.add_subcommand("predict", "Tell whether reviews are positive or negative.");
+  predict->footer(kPredictFooter);
+  add_model_option(*predict, arguments);
+  predict->add_option("TEXT", arguments.texts, "reviews; none: --file or standard input");
+  predict->add_option("--file", arguments.file, "file with one review")->type_name("FILE");
+  predict->add_flag("--lines", arguments.lines,
+                    "each line of the file or standard input is a review");
+  add_device_options(*predict, arguments);
+  predict->callback([&arguments] { run_predict(arguments); });
+
+  auto* info = app.add_subcommand(
+      "info", "Describe this program and machine, a data set (--data) or a model (--model).");
+  info->add_option("--model", arguments.model, "folder of a run or of one checkpoint")
+      ->type_name("DIR");
+  info->add_option("--data", arguments.data, "archive or folder")->type_name("PATH");
+  info->callback([&arguments] { run_info(arguments); });
+}
+
+void add_baseline(CLI::App& app, BaselineArguments& arguments) {
+  auto* baseline = app.add_subcommand(
+      "baseline",
+      "Train the linear rival: Naive-Bayes weighted word bigrams, logistic regression.");
+  baseline->add_option("--data", arguments.data, "archive or folder (default: the built-in sample)")
+      ->type_name("PATH");
+  baseline->add_option("--out", arguments.out, "folder for metrics.json")->type_name("DIR");
+  baseline->add_option("--seed", arguments.seed, "seed of the development split")
+      ->check(CLI::NonNegativeNumber)
+      ->capture_default_str();
+  baseline->add_option("--threads", arguments.threads, "CPU threads; 0: all cores")
+      ->check(CLI::NonNegativeNumber)
+      ->capture_default_str();
+  baseline->callback([&arguments] { run_baseline(arguments); });
+}
+
+int report_error(const std::string& message, int code) {
+  std::string line = message;
+  std::replace(line.begin(), line.end(), '\n', ' ');
+  std::fprintf(stderr, "imdb: error: %s\n", line.c_str());
+  return code;
+}
+
+}  // namespace
+
+int run_cli(int argc, const char* const* argv) {
+  // A write that fails must come back as an error with a name, not as a signal.
+  ::signal(SIGXFSZ, SIG_IGN);
+  ::signal(SIGPIPE, SIG_IGN);
+  TrainArguments train;
+  ModelArguments model;
+  BaselineArguments baseline;
+  try {
+    CLI::App app("Sentiment of movie reviews with a Transformer trained from scratch.", "imdb");
+    app.require_subcommand(1);
+    app.footer(kMainFooter);
+    app.set_version_flag("--version", std::string("imdb, norma ") + git_revision());
+    app.get_formatter()->column_width(34);
+    add_train(app, train);
+    add_model_commands(app, model);
+    add_baseline(app, baseline);
+    try {
+      app.parse(argc, argv);
+    } catch (const CLI::Success& request) {  // --help, --version
+      app.exit(request);
+      return kExitOk;
+    } catch (const CLI::ParseError& error) {
+      return report_error(
+          std::string(error.what()) + "; `imdb --help` and `imdb COMMAND --help` explain",
+          kExitBadInput);
+    }
+    if (std::fflush(stdout) != 0) throw WriteError("write", "cannot write to standard output");
+    return kExitOk;
+  } catch (const RunError& error) {
+    return report_error(error.what(), kExitFailure);
+  } catch (const WriteError& error) {
+    return report_error(error.what(), kExitFailure);
+  } catch (const norma::OutOfMemoryError& error) {
+    return report_error(error.what(), kExitFailure);
+  } catch (const norma::AutogradError& error) {
+    return report_error(error.what(), kExitFailure);
+  } catch (const norma::Error& error) {
+    return report_error(error.what(), kExitBadInput);
+  } catch (const std::bad_alloc&) {
+    return report_error("[memory] not enough memory; try a smaller --batch-size or --max-length",
+                        kExitFailure);
+  } catch (const std::exception& error) {
+    return report_error(error.what(), kExitFailure);
+  } catch (...) {
+    return report_error("unknown failure", kExitFailure);
+  }
+}
+
+}  // namespace imdb
