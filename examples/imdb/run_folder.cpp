@@ -1,0 +1,142 @@
+#include "imdb/run_folder.h"
+
+#include <algorithm>
+
+#include "imdb/atomic_file.h"
+#include "norma/core/error.h"
+
+namespace imdb {
+namespace {
+
+namespace fs = std::filesystem;
+using norma::check;
+using norma::FileError;
+using norma::ValueError;
+
+constexpr char kRuns[] = "runs";
+constexpr char kCheckpoints[] = "checkpoints";
+constexpr char kPrefix[] = "step-";
+constexpr char kStateFile[] = "state.json";  // every checkpoint has one
+
+bool is_checkpoint(const fs::path& folder) {
+  std::error_code ignored;
+  return fs::is_regular_file(folder / kStateFile, ignored);
+}
+
+std::vector<fs::path> entries(const fs::path& folder) {
+  std::vector<fs::path> paths;
+  std::error_code error;
+  for (fs::directory_iterator it(folder, error), end; !error && it != end; it.increment(error))
+    paths.push_back(it->path());
+  return paths;
+}
+
+// Only what a run wrote; a user's other files in the folder stay.
+void remove_run(const fs::path& folder) {
+  std::error_code error;
+  for (const char* name : {kCheckpoints, "events", "metrics.json", "report.html", "config.toml"}) {
+    fs::remove_all(folder / name, error);
+    check<WriteError>(!error, "write", "cannot remove {}: {}", (folder / name).string(),
+                      error.message());
+  }
+}
+
+}  // namespace
+
+bool holds_run(const fs::path& folder) {
+  std::error_code ignored;
+  return fs::exists(folder / "metrics.json", ignored) || !list_checkpoints(folder).empty();
+}
+
+fs::path prepare_run_folder(const std::string& out, const std::string& name, bool overwrite) {
+  fs::path folder = out;
+  if (out.empty()) {
+    folder = fs::path(kRuns) / name;
+    for (int n = 2; fs::exists(folder); ++n)
+      folder = fs::path(kRuns) / fmt::format("{}-{}", name, n);
+  } else if (holds_run(folder)) {
+    check(overwrite, "train",
+          "--out must not hold a run already; got {}; continue it with --resume {}, or replace it "
+          "with --overwrite",
+          out, out);
+    remove_run(folder);
+  }
+  std::error_code ignored;
+  check(!fs::exists(folder, ignored) || fs::is_directory(folder, ignored), "train",
+        "--out must be a folder; got the file {}", folder.string());
+  make_directories(folder);
+  return folder;
+}
+
+fs::path write_checkpoint_folder(const fs::path& run, std::int64_t step, std::size_t keep,
+                                 const std::function<void(const fs::path&)>& fill) {
+  const fs::path parent = run / kCheckpoints;
+  const fs::path target = parent / fmt::format("{}{:08}", kPrefix, step);
+  const fs::path temporary = parent / fmt::format("tmp-{:08}", step);
+  std::error_code error;
+  fs::remove_all(temporary, error);  // of a run that was killed
+  make_directories(temporary);
+  try {
+    fill(temporary);
+    for (const auto& file : entries(temporary)) sync_to_disk(file);
+    sync_to_disk(temporary);
+  } catch (...) {
+    fs::remove_all(temporary, error);
+    throw;
+  }
+  fs::remove_all(target, error);  // the same step written again, after a resume
+  fs::rename(temporary, target, error);
+  check<WriteError>(!error, "write", "cannot rename to {}: {}", target.string(), error.message());
+  sync_to_disk(parent);
+
+  auto all = list_checkpoints(run);
+  for (std::size_t i = 0; i + keep < all.size(); ++i) fs::remove_all(all[i], error);
+  return target;
+}
+
+std::vector<fs::path> list_checkpoints(const fs::path& run) {
+  std::vector<fs::path> found;
+  for (const auto& path : entries(run / kCheckpoints))
+    if (path.filename().string().rfind(kPrefix, 0) == 0 && is_checkpoint(path))
+      found.push_back(path);
+  std::sort(found.begin(), found.end());
+  return found;
+}
+
+fs::path find_checkpoint(const std::string& path) {
+  if (!path.empty()) {
+    check<FileError>(fs::exists(path), "checkpoint",
+                     "{} does not exist; train first, or name a run", path);
+    if (is_checkpoint(path)) return path;
+    const auto all = list_checkpoints(path);
+    check<FileError>(!all.empty(), "checkpoint",
+                     "{} must be a run or a checkpoint; found neither {} nor {}/{}*", path,
+                     kStateFile, kCheckpoints, kPrefix);
+    return all.back();
+  }
+  fs::path newest;
+  fs::file_time_type newest_time;
+  for (const auto& run : entries(kRuns)) {
+    const auto all = list_checkpoints(run);
+    if (all.empty()) continue;
+    std::error_code error;
+    const auto time = fs::last_write_time(all.back(), error);
+    if (newest.empty() || time > newest_time) {
+      newest = all.back();
+      newest_time = time;
+    }
+  }
+  check<FileError>(
+      !newest.empty(), "checkpoint",
+      "no trained model in ./{}; train one with `imdb train`, or name a run with --model", kRuns);
+  return newest;
+}
+
+fs::path run_of_checkpoint(const fs::path& checkpoint) {
+  auto folder = fs::weakly_canonical(checkpoint);
+  if (!folder.has_filename()) folder = folder.parent_path();
+  const auto parent = folder.parent_path();
+  return parent.filename() == kCheckpoints ? parent.parent_path() : folder;
+}
+
+}  // namespace imdb
