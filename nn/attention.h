@@ -1,0 +1,51 @@
+// MultiheadAttention: self-attention with grouped key-value heads, rotary positions, QK-norm and
+// soft cap.
+#pragma once
+
+#include "norma/nn/linear.h"
+#include "norma/nn/norm.h"
+
+namespace norma::nn {
+
+struct AttentionConfig {
+  std::int64_t d_model = 0;
+  std::int64_t num_heads = 0;
+  std::int64_t num_kv_heads = 0;  ///< heads of keys and values; 0: num_heads; 1: multi-query
+  std::int64_t head_dim = 0;      ///< 0: d_model / num_heads
+  bool causal = false;            ///< query i sees keys 0 … i
+  bool rope =
+      false;  ///< rotate queries and keys by their position (Su et al. 2021; halves, as HF Llama)
+  double rope_theta = 10000.0;
+  NormKind qk_norm =
+      NormKind::none;  ///< over head_dim of queries and keys, before the rotation, as in Qwen3
+  double qk_norm_eps = 1e-6;
+  double softcap = 0.0;  ///< cap * tanh(score / cap), as in Gemma 2; 0: off
+  double dropout = 0.0;  ///< on the attention probabilities
+  bool bias = true;      ///< of the four projections
+};
+
+/// x [batch, length, d_model] to the same shape: o_proj(softmax(q k^T / sqrt(head_dim)) v) for each
+/// head. Parameters are named as HF Llama names them: q_proj, k_proj, v_proj, o_proj, q_norm,
+/// k_norm.
+///
+/// `key_padding_mask` [batch, length] bool: true = no query sees this position. A query that sees
+/// no key gets zeros. Errors: ValueError that names the fields; ShapeError, DTypeError for inputs.
+class MultiheadAttention : public Layer<MultiheadAttention> {
+ public:
+  explicit MultiheadAttention(const AttentionConfig& config);
+  Tensor forward(const Tensor& x, const Tensor& key_padding_mask = {});
+  std::string extra_repr() const override;
+
+  const AttentionConfig config;  ///< with the zeros resolved
+  Linear q_proj, k_proj, v_proj, o_proj;
+  AnyNorm q_norm, k_norm;  ///< null without qk_norm
+
+ private:
+  /// [batch, length, heads * head_dim] to [batch, heads, length, head_dim].
+  Tensor split_heads(const Tensor& x, std::int64_t heads) const;
+  Tensor rotate(const Tensor& x);
+
+  Tensor rope_cos_, rope_sin_;  // grown on demand
+};
+
+}  // namespace norma::nn

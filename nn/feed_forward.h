@@ -1,0 +1,51 @@
+// FeedForward: the position-wise network of a Transformer block.
+#pragma once
+
+#include "norma/nn/dropout.h"
+#include "norma/nn/linear.h"
+#include "norma/nn/names.h"
+
+#include <array>
+#include <memory>
+
+namespace norma::nn {
+
+/// The non-linearity of a feed-forward network. The gated one has three matrices.
+enum class Activation { relu, gelu, gelu_tanh, silu, swiglu };
+
+template <>
+struct EnumNames<Activation> {
+  static constexpr const char* type = "Activation";
+  static constexpr auto values =
+      std::to_array<std::pair<Activation, std::string_view>>({{Activation::relu, "relu"},
+                                                              {Activation::gelu, "gelu"},
+                                                              {Activation::gelu_tanh, "gelu_tanh"},
+                                                              {Activation::silu, "silu"},
+                                                              {Activation::swiglu, "swiglu"}});
+};
+
+struct FeedForwardConfig {
+  std::int64_t d_model = 0;
+  std::int64_t d_ff = 0;
+  Activation activation = Activation::gelu;
+  double dropout = 0.0;  ///< on the hidden layer
+  bool bias = true;
+};
+
+/// x [..., d_model] to [..., d_model]: fc2(dropout(activation(fc1(x)))), or with swiglu, as in
+/// Llama, down_proj(dropout(silu(gate_proj(x)) * up_proj(x))). Parameters are named so. Source:
+/// Vaswani et al. 2017; Shazeer 2020 (swiglu). Errors: ValueError that names the field.
+class FeedForward : public Layer<FeedForward> {
+ public:
+  explicit FeedForward(const FeedForwardConfig& config);
+  Tensor forward(const Tensor& x);
+
+  const FeedForwardConfig config;
+
+ private:
+  std::unique_ptr<Linear> fc1_, fc2_;
+  std::unique_ptr<Linear> gate_proj_, up_proj_, down_proj_;  // swiglu
+  Dropout dropout_;
+};
+
+}  // namespace norma::nn

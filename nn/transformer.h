@@ -1,0 +1,81 @@
+// TransformerBlock and TransformerEncoder: attention and feed-forward with any norm in any
+// placement.
+#pragma once
+
+#include "norma/nn/attention.h"
+#include "norma/nn/dropout.h"
+#include "norma/nn/feed_forward.h"
+#include "norma/nn/placement.h"
+#include "norma/nn/sequential.h"
+
+namespace norma::nn {
+
+/// How a model knows the order of its tokens.
+enum class Positions {
+  none,
+  learned,  ///< a table added to the embeddings, by the model around the encoder
+  rope,     ///< rotation of queries and keys, in attention
+};
+
+template <>
+struct EnumNames<Positions> {
+  static constexpr const char* type = "Positions";
+  static constexpr auto values = std::to_array<std::pair<Positions, std::string_view>>(
+      {{Positions::none, "none"}, {Positions::learned, "learned"}, {Positions::rope, "rope"}});
+};
+
+/// A stack of Transformer blocks: `TransformerConfig{.d_model = 128, .num_heads = 4, .d_ff = 256,
+/// .num_layers = 2}`.
+struct TransformerConfig {
+  std::int64_t d_model = 0;
+  std::int64_t num_heads = 0;
+  std::int64_t num_kv_heads = 0;  ///< 0: num_heads
+  std::int64_t d_ff = 0;          ///< 0: 4 * d_model
+  std::int64_t num_layers = 1;
+  Activation activation = Activation::gelu;
+  NormKind norm = NormKind::layer_norm;
+  NormPlacement placement = NormPlacement::pre;
+  std::optional<double> eps = std::nullopt;  ///< of the norms; default of the kind
+  double dropout = 0.1;                      ///< on the output of each sublayer
+  double attention_dropout = 0.0;            ///< on the attention probabilities
+  double ffn_dropout = 0.0;                  ///< on the hidden layer of the feed-forward
+  Positions positions = Positions::none;     ///< the block itself acts on rope only
+  double rope_theta = 10000.0;
+  NormKind qk_norm = NormKind::none;
+  double softcap = 0.0;
+  bool causal = false;
+  bool bias = true;  ///< of the linear layers
+
+  /// Throws ValueError that names the fields of an impossible combination.
+  void validate() const;
+};
+
+/// One block: self_attn and mlp, each with dropout on its output, joined by the norms of the
+/// placement ("norm1", "norm2").
+class TransformerBlock : public Layer<TransformerBlock> {
+ public:
+  /// `layer`: index of this block in a stack of config.num_layers.
+  explicit TransformerBlock(const TransformerConfig& config, std::int64_t layer = 0);
+  /// x [batch, length, d_model]; key_padding_mask [batch, length] bool, true = padding.
+  Tensor forward(const Tensor& x, const Tensor& key_padding_mask = {});
+
+  MultiheadAttention self_attn;
+  FeedForward mlp;
+  Dropout dropout;
+
+ private:
+  std::unique_ptr<Placement> placement_;
+};
+
+/// config.num_layers blocks ("layers.0", …), then a norm ("norm") where the placement needs one.
+class TransformerEncoder : public Layer<TransformerEncoder> {
+ public:
+  explicit TransformerEncoder(const TransformerConfig& config);
+  Tensor forward(const Tensor& x, const Tensor& key_padding_mask = {});
+
+  const TransformerConfig config;
+  ModuleList<TransformerBlock> layers;
+  AnyNorm norm;  ///< null where the placement needs none
+};
+
+}  // namespace norma::nn
