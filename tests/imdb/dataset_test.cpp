@@ -105,14 +105,14 @@ TEST_CASE("an unpacked tree reads like its archive, from any of its levels") {
   const TemporaryFolder folder;
   std::vector<File> files = small_dataset();
   const Dataset expected = from(files);
-  for (const File& file : files) folder.write(file.path, file.content);
-  folder.write("aclImdb/train/unsup/0_0.txt", "no label");
-  folder.write("aclImdb/notes.txt", "foreign");
-  CHECK(same(read_dataset(folder.path()).train, expected.train));
-  CHECK(same(read_dataset(folder.path() / "aclImdb").test, expected.test));
-  CHECK(same(read_dataset(folder.path() / "aclImdb" / "").test, expected.test));
+  for (const File& file : files) write_file(folder.path, file.path, file.content);
+  write_file(folder.path, "aclImdb/train/unsup/0_0.txt", "no label");
+  write_file(folder.path, "aclImdb/notes.txt", "foreign");
+  CHECK(same(read_dataset(folder.path).train, expected.train));
+  CHECK(same(read_dataset(folder.path / "aclImdb").test, expected.test));
+  CHECK(same(read_dataset(folder.path / "aclImdb" / "").test, expected.test));
 
-  const auto packed = folder.write("packed/data.bin", make_archive(files));
+  const auto packed = write_file(folder.path, "packed/data.bin", make_archive(files));
   CHECK(same(read_dataset(packed).train, expected.train));
 }
 

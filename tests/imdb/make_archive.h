@@ -10,6 +10,8 @@
 #include <utility>
 #include <vector>
 
+#include "support.h"
+
 namespace imdb_test {
 
 struct File {
@@ -73,27 +75,13 @@ inline std::vector<File> small_dataset(int per_folder = 4, bool with_urls = true
   return files;
 }
 
-/// A folder that vanishes with the test.
-class TemporaryFolder {
- public:
-  TemporaryFolder() {
-    std::string name = (std::filesystem::temp_directory_path() / "norma_imdb_XXXXXX").string();
-    path_ = mkdtemp(name.data());
-  }
-  ~TemporaryFolder() { std::filesystem::remove_all(path_); }
-  TemporaryFolder(const TemporaryFolder&) = delete;
-  TemporaryFolder& operator=(const TemporaryFolder&) = delete;
-
-  const std::filesystem::path& path() const { return path_; }
-  std::filesystem::path write(const std::string& name, const std::string& content) const {
-    const std::filesystem::path path = path_ / name;
-    std::filesystem::create_directories(path.parent_path());
-    std::ofstream(path, std::ios::binary) << content;
-    return path;
-  }
-
- private:
-  std::filesystem::path path_;
-};
+/// Writes `content` to `folder/name` and returns that path.
+inline std::filesystem::path write_file(const std::filesystem::path& folder,
+                                        const std::string& name, const std::string& content) {
+  const std::filesystem::path path = folder / name;
+  std::filesystem::create_directories(path.parent_path());
+  std::ofstream(path, std::ios::binary) << content;
+  return path;
+}
 
 }  // namespace imdb_test
