@@ -1,5 +1,7 @@
 #include "norma/core/cpu_allocator.h"
 
+#include "norma/core/logging.h"
+
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -101,6 +103,8 @@ void* CpuAllocator::allocate(std::size_t bytes) {
   } else {
     block = take_from_system(block_bytes);
     if (block == nullptr) {
+      logger().warn("cpu memory is short: giving {} of cache back",
+                    readable(static_cast<double>(stats_.reserved - stats_.current)));
       release_cached();
       block = take_from_system(block_bytes);
     }
