@@ -9,6 +9,10 @@ const Backend& cpu_backend() {
     Backend filled;
     add_memory_kernels(filled);
     add_elementwise_kernels(filled);
+    add_unary_kernels(filled);
+    add_binary_kernels(filled);
+    add_activation_kernels(filled);
+    add_dropout_kernels(filled);
     add_reduction_kernels(filled);
     add_matmul_kernels(filled);
     add_linear_kernels(filled);
