@@ -119,7 +119,8 @@ struct Backend {
   Kernel<void(T x, I outer, I reduced, I inner, T mean, T variance)> mean_variance{"mean_variance"};
 
   // -- matrix products ----------------------------------------------------------------------------------
-  /// c = alpha * op(a) op(b) + beta * c for row-major [batch, rows, columns]; a batch of 1 is shared.
+  /// c = alpha * op(a) op(b) + beta * c for row-major [batch, rows, columns]; a batch of 1 is shared. Columns have
+  /// stride 1; rows (by at least their length) and matrices may lie apart. Floating-point and integer types.
   Kernel<void(bool transpose_a, bool transpose_b, double alpha, T a, T b, double beta, T c)> gemm{"gemm"};
   /// y[M, N] = activation(x[M, K] w[N, K]^T + bias[N]); `pre` [M, N] receives the value before it.
   Kernel<void(T x, T weight, T bias, Activation activation, T pre, T out)> linear{"linear"};
@@ -127,6 +128,8 @@ struct Backend {
   Kernel<void(T x, T weight, T pre, Activation activation, T dy, T dx, T dweight, T dbias)> linear_backward{"linear_backward"};
 
   // -- attention: keeps only out and the log-sum-exp [B, Hq, Lq] (accumulate type) --------------------------
+  /// q, k, v, out, dout, dq, dk, dv: strided with stride 1 in the last dimension (heads split from a projection come
+  /// uncopied); v and out may have another head width than q and k. logsumexp contiguous.
   /// `mask`: added to the scores, strided, expanded to [B, Hq, Lq, Lk], dtype of q; `key_padding_mask`
   /// [B, Lk] bool, true = ignore this key. Each may be undefined. A row that sees no key gives zeros.
   Kernel<void(T q, T k, T v, T mask, T key_padding_mask, const AttentionParams& params, T out, T logsumexp)> attention{"attention"};
@@ -159,7 +162,8 @@ struct Backend {
   /// out[o, index[o, i, n], n] = (or +=) source[o, i, n], in the order of i.
   Kernel<void(T source, T index, I outer, I inner, bool add, T out)> scatter{"scatter"};
 
-  // -- rotary positions: x [batch, heads, length, width]; cos, sin [length, rotary / 2] in the accumulate type ----
+  // -- rotary positions: x, out [batch, heads, length, width], strided with stride 1 in the last dimension; cos, sin
+  // [length, rotary / 2] contiguous, in the accumulate type ------------------------------------------------
   /// Rotates the pairs (i, i + rotary/2), or (2i, 2i + 1) when interleaved; `inverse` is the backward.
   Kernel<void(T x, T cos, T sin, bool interleaved, bool inverse, T out)> rope{"rope"};
 

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <exception>
 
 namespace norma {
 
@@ -13,7 +14,8 @@ namespace norma {
 inline constexpr std::int64_t parallel_grain = 32768;
 
 /// Calls `body(begin, end)` on disjoint chunks that cover [0, count). `cost` is the work of one
-/// item in elements. Which thread runs which chunk must not change the result.
+/// item in elements. Which thread runs which chunk must not change the result. An exception of the
+/// body reaches the caller.
 template <class Body>
 void parallel_for(std::int64_t count, std::int64_t cost, const Body& body) {
   if (count <= 0) return;
@@ -23,14 +25,21 @@ void parallel_for(std::int64_t count, std::int64_t cost, const Body& body) {
     body(std::int64_t{0}, count);
     return;
   }
+  std::exception_ptr failure;
 #pragma omp parallel num_threads(static_cast <int>(threads))
   {
     const std::int64_t team = omp_get_num_threads();
     const std::int64_t rank = omp_get_thread_num();
     const std::int64_t begin = count * rank / team;
     const std::int64_t end = count * (rank + 1) / team;
-    if (begin < end) body(begin, end);
+    try {
+      if (begin < end) body(begin, end);
+    } catch (...) {  // none may leave a parallel region
+#pragma omp critical(norma_parallel_for_failure)
+      failure = std::current_exception();
+    }
   }
+  if (failure) std::rethrow_exception(failure);
 }
 
 }  // namespace norma
