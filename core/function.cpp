@@ -146,6 +146,11 @@ void FunctionRecorder::finish(Context& ctx, const std::shared_ptr<Node>& node,
   ctx.non_differentiable_.clear();
 }
 
+void FunctionRecorder::check_in_place(const char* operation, const Tensor& tensor,
+                                      const TensorList& inputs) {
+  check_dirty(operation, tensor, should_record(inputs));
+}
+
 TensorList FunctionRecorder::materialize(const Context& ctx, const Node& node, TensorList grads) {
   if (!ctx.materialize_) return grads;
   for (std::size_t i = 0; i < grads.size(); ++i) {

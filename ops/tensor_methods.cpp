@@ -1,0 +1,199 @@
+// The methods of Tensor that are operations (declared in core/tensor.h), and the in-place
+// operations.
+#include "norma/core/factory.h"
+#include "norma/core/function.h"
+#include "norma/core/required_ops.h"
+#include "norma/core/tensor.h"
+#include "norma/ops/backend.h"
+#include "norma/ops/cast.h"
+#include "norma/ops/elementwise.h"
+#include "norma/ops/reduction.h"
+#include "norma/ops/view.h"
+
+namespace norma {
+
+// -- out of place
+// -----------------------------------------------------------------------------------
+
+Tensor Tensor::clone() const { return norma::clone(*this); }
+Tensor Tensor::contiguous() const { return norma::contiguous(*this); }
+Tensor Tensor::to(DType dtype) const { return norma::to(*this, dtype); }
+Tensor Tensor::to(const Device& device) const { return norma::to(*this, device); }
+Tensor Tensor::view(const Shape& shape) const { return norma::view(*this, shape); }
+Tensor Tensor::reshape(const Shape& shape) const { return norma::reshape(*this, shape); }
+Tensor Tensor::flatten(std::int64_t start_dim, std::int64_t end_dim) const {
+  return norma::flatten(*this, start_dim, end_dim);
+}
+Tensor Tensor::transpose(std::int64_t dim0, std::int64_t dim1) const {
+  return norma::transpose(*this, dim0, dim1);
+}
+Tensor Tensor::t() const { return norma::t(*this); }
+Tensor Tensor::permute(const Shape& dims) const { return norma::permute(*this, dims); }
+Tensor Tensor::expand(const Shape& shape) const { return norma::expand(*this, shape); }
+Tensor Tensor::squeeze(std::int64_t dim) const { return norma::squeeze(*this, dim); }
+Tensor Tensor::unsqueeze(std::int64_t dim) const { return norma::unsqueeze(*this, dim); }
+Tensor Tensor::narrow(std::int64_t dim, std::int64_t start, std::int64_t length) const {
+  return norma::narrow(*this, dim, start, length);
+}
+Tensor Tensor::select(std::int64_t dim, std::int64_t index) const {
+  return norma::select(*this, dim, index);
+}
+Tensor Tensor::sum() const { return norma::sum(*this); }
+Tensor Tensor::sum(const Shape& dims, bool keepdim) const {
+  return norma::sum(*this, dims, keepdim);
+}
+Tensor Tensor::mean() const { return norma::mean(*this); }
+Tensor Tensor::mean(const Shape& dims, bool keepdim) const {
+  return norma::mean(*this, dims, keepdim);
+}
+Tensor Tensor::exp() const { return norma::exp(*this); }
+Tensor Tensor::log() const { return norma::log(*this); }
+Tensor Tensor::sqrt() const { return norma::sqrt(*this); }
+Tensor Tensor::rsqrt() const { return norma::rsqrt(*this); }
+Tensor Tensor::tanh() const { return norma::tanh(*this); }
+Tensor Tensor::sigmoid() const { return norma::sigmoid(*this); }
+Tensor Tensor::abs() const { return norma::abs(*this); }
+Tensor Tensor::square() const { return norma::square(*this); }
+Tensor Tensor::pow(double exponent) const { return norma::pow(*this, exponent); }
+
+// -- in place: the tape checks the target and bumps the version
+// ------------------------------------------
+
+namespace {
+
+/// What holds for the operand of an in-place operation.
+void check_operand(const Tensor& target, const Tensor& other, const char* op) {
+  check<ShapeError>(is_expandable_to(other.shape(), target.shape()), op,
+                    "the operand must broadcast to shape {}, which cannot change; got {}",
+                    target.shape(), other.shape());
+  check<DeviceError>(other.device() == target.device(), op,
+                     "both must be on one device; got {} and {}; move one with .to()",
+                     target.device(), other.device());
+  check<DTypeError>(target.is_floating_point() || !other.is_floating_point(), op,
+                    "a {} tensor cannot hold the {} result; use the out-of-place operation",
+                    target.dtype(), other.dtype());
+}
+
+/// `other` as the kernels take it: expanded and converted.
+Tensor operand(const Tensor& target, const Tensor& other) {
+  return expand(to(other, target.dtype()), target.shape());
+}
+
+struct AddInPlace : Function<AddInPlace> {
+  static constexpr const char* name = "add_";
+  static Tensor forward(Context& ctx, const Tensor& self, const Tensor& other, double alpha) {
+    ctx.mark_dirty({self});
+    ctx.set("alpha", alpha);
+    const Tensor x = operand(self, other);
+    if (self.is_contiguous() && self.is_floating_point())
+      backend(self).add_scaled(self, x.contiguous(), alpha);
+    else
+      detail::copy(self, add(self, alpha == 1.0 ? x : mul(x, alpha)));
+    return self;
+  }
+  static TensorList backward(Context& ctx, const Tensor& grad) {
+    const double alpha = ctx.get<double>("alpha");
+    Tensor to_other;
+    if (ctx.needs_input_grad(1)) to_other = alpha == 1.0 ? grad : mul(grad, alpha);
+    return {grad, to_other};
+  }
+};
+
+struct MulInPlace : Function<MulInPlace> {
+  static constexpr const char* name = "mul_";
+  static Tensor forward(Context& ctx, const Tensor& self, const Tensor& other) {
+    ctx.mark_dirty({self});
+    // The value before the change is only there as a copy, without history: see backward.
+    if (ctx.needs_input_grad(1)) ctx.set("old", self.clone());
+    ctx.save_for_backward({other});
+    detail::copy(self, mul(self, operand(self, other)));
+    return self;
+  }
+  static TensorList backward(Context& ctx, const Tensor& grad) {
+    const Tensor other = ctx.saved_tensor(0);
+    Tensor to_self;
+    Tensor to_other;
+    if (ctx.needs_input_grad(0)) to_self = mul(grad, other);
+    if (ctx.needs_input_grad(1)) {
+      check<AutogradError>(!GradMode::is_enabled(), name,
+                           "has no second derivative, because the factor it needs is overwritten; "
+                           "use the out-of-place mul");
+      to_other = mul(grad, ctx.get<Tensor>("old"));
+    }
+    return {to_self, to_other};
+  }
+};
+
+struct MulScalarInPlace : Function<MulScalarInPlace> {
+  static constexpr const char* name = "mul_";
+  static Tensor forward(Context& ctx, const Tensor& self, double factor) {
+    ctx.mark_dirty({self});
+    ctx.set("factor", factor);
+    detail::copy(self, mul(self, factor));
+    return self;
+  }
+  static TensorList backward(Context& ctx, const Tensor& grad) {
+    return {mul(grad, ctx.get<double>("factor"))};
+  }
+};
+
+struct CopyInPlace : Function<CopyInPlace> {
+  static constexpr const char* name = "copy_";
+  static Tensor forward(Context& ctx, const Tensor& self, const Tensor& source) {
+    ctx.mark_dirty({self});
+    ctx.set("device", source.device());
+    detail::copy(self, expand(source, self.shape()));
+    return self;
+  }
+  static TensorList backward(Context& ctx, const Tensor& grad) {
+    return {Tensor(), to(grad, ctx.get<Device>("device"))};
+  }
+};
+
+struct FillInPlace : Function<FillInPlace> {
+  static constexpr const char* name = "fill_";
+  static Tensor forward(Context& ctx, const Tensor& self, double value) {
+    ctx.mark_dirty({self});
+    detail::fill(self, value);
+    return self;
+  }
+  static TensorList backward(Context& /*ctx*/, const Tensor& /*grad*/) { return {Tensor()}; }
+};
+
+}  // namespace
+
+const Tensor& Tensor::add_(const Tensor& other, double alpha) const {
+  check_operand(*this, other, "add_");
+  FunctionRecorder::check_in_place("add_", *this, {*this, other});
+  AddInPlace::apply(*this, other, alpha);
+  return *this;
+}
+
+const Tensor& Tensor::mul_(const Tensor& other) const {
+  check_operand(*this, other, "mul_");
+  FunctionRecorder::check_in_place("mul_", *this, {*this, other});
+  MulInPlace::apply(*this, other);
+  return *this;
+}
+
+const Tensor& Tensor::mul_(double factor) const {
+  FunctionRecorder::check_in_place("mul_", *this, {*this});
+  MulScalarInPlace::apply(*this, factor);
+  return *this;
+}
+
+const Tensor& Tensor::copy_(const Tensor& source) const {
+  check<ShapeError>(is_expandable_to(source.shape(), shape()), "copy_",
+                    "the source must broadcast to shape {}; got {}", shape(), source.shape());
+  FunctionRecorder::check_in_place("copy_", *this, {*this, source});
+  CopyInPlace::apply(*this, source);
+  return *this;
+}
+
+const Tensor& Tensor::fill_(double value) const {
+  FunctionRecorder::check_in_place("fill_", *this, {*this});
+  FillInPlace::apply(*this, value);
+  return *this;
+}
+
+}  // namespace norma
