@@ -167,15 +167,17 @@ struct Backend {
   /// Rotates the pairs (i, i + rotary/2), or (2i, 2i + 1) when interleaved; `inverse` is the backward.
   Kernel<void(T x, T cos, T sin, bool interleaved, bool inverse, T out)> rope{"rope"};
 
-  // -- optimizers: parallel lists; masters are float32 copies, or the parameters themselves -----------------------
-  /// `grad_scale`: undefined, or a float32 scalar on this device that multiplies every gradient.
+  // -- optimizers: parallel lists; masters are copies of the parameters in the accumulate type, or the parameters themselves --
+  /// Averages in the accumulate type. `grad_scale`: undefined, or a float32 or float64 scalar on this device that
+  /// multiplies every gradient.
   Kernel<void(List params, List masters, List grads, List exp_avg, List exp_avg_sq, T grad_scale, const AdamWParams& p)> adamw{"adamw"};
-  Kernel<void(List params, List grads, List momentum_buffers, T grad_scale, const SgdParams& p)> sgd{"sgd"};
-  /// out (float32 scalar) = sqrt of the sum of squares over all tensors, in a fixed order.
+  /// `momentum_buffers` in the accumulate type; an empty list without momentum.
+  Kernel<void(List params, List masters, List grads, List momentum_buffers, T grad_scale, const SgdParams& p)> sgd{"sgd"};
+  /// out (float32 or float64 scalar) = sqrt of the sum of squares over all tensors, in a fixed order.
   Kernel<void(List tensors, T out)> global_norm{"global_norm"};
-  /// Every tensor times min(1, max_norm / (norm + 1e-6)); norm is read on the device.
+  /// Every tensor times min(1, max_norm / (norm + 1e-6)); norm (float32 or float64) is read on the device.
   Kernel<void(List tensors, T norm, double max_norm)> clip_scale{"clip_scale"};
-  /// averages = decay * averages + (1 - decay) * params.
+  /// averages (accumulate type) = decay * averages + (1 - decay) * params.
   Kernel<void(List averages, List params, double decay)> ema{"ema"};
   // clang-format on
 };
