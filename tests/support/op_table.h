@@ -41,8 +41,8 @@ struct Tolerance {
 
 struct OpEntry {
   std::string name;  ///< public name: "layer_norm"
-  std::vector<OpSample> samples;
-  std::vector<OpErrorSample> errors;
+  std::vector<OpSample> samples = {};
+  std::vector<OpErrorSample> errors = {};
   std::vector<DType> dtypes = {float32, float64, float16, bfloat16};
   bool differentiable = true;  ///< false: no gradient suites (comparisons, argmax)
   bool second_order = true;    ///< false needs a `reason`
