@@ -115,6 +115,7 @@ void FunctionRecorder::finish(Context& ctx, const std::shared_ptr<Node>& node,
   ctx.node_ = node;
   node->edges.reserve(inputs.size());
   for (const Tensor& input : inputs) node->edges.push_back(gradient_edge(input));
+  node->move_to_end();
   // Inputs are saved with the history they had before any in-place change, so before outputs are
   // connected.
   ctx.saved_.reserve(ctx.to_save_.size());

@@ -55,6 +55,8 @@ Node::Node() : sequence_(next_sequence.fetch_add(1, std::memory_order_relaxed)) 
 }
 Node::~Node() { live_nodes.fetch_sub(1, std::memory_order_relaxed); }
 
+void Node::move_to_end() { sequence_ = next_sequence.fetch_add(1, std::memory_order_relaxed); }
+
 std::int64_t Node::live_count() { return live_nodes.load(std::memory_order_relaxed); }
 
 void delete_node(Node* node) {

@@ -44,6 +44,10 @@ class Node : public std::enable_shared_from_this<Node> {
 
   /// Position on the tape: larger than that of every node it depends on.
   std::uint64_t sequence() const { return sequence_; }
+  /// Moves this node to the end of the tape. A node that is recorded calls it once its edges stand,
+  /// because connecting them may make the accumulators of leaves, and what a node depends on must
+  /// stand before it.
+  void move_to_end();
 
   std::vector<Edge> edges;          ///< one per tensor input
   std::vector<TensorMeta> outputs;  ///< one per forward output
