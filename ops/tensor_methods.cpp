@@ -7,6 +7,7 @@
 #include "norma/ops/backend.h"
 #include "norma/ops/cast.h"
 #include "norma/ops/elementwise.h"
+#include "norma/ops/matmul.h"
 #include "norma/ops/reduction.h"
 #include "norma/ops/view.h"
 
@@ -46,6 +47,7 @@ Tensor Tensor::mean() const { return norma::mean(*this); }
 Tensor Tensor::mean(const Shape& dims, bool keepdim) const {
   return norma::mean(*this, dims, keepdim);
 }
+Tensor Tensor::matmul(const Tensor& other) const { return norma::matmul(*this, other); }
 Tensor Tensor::exp() const { return norma::exp(*this); }
 Tensor Tensor::log() const { return norma::log(*this); }
 Tensor Tensor::sqrt() const { return norma::sqrt(*this); }
