@@ -429,7 +429,8 @@ Tensor zero_embed(const Tensor& input, std::int64_t dim, std::int64_t start, std
   check_has_dims(input, "zero_embed");
   const std::int64_t d = normalize_dim(dim, input.dim(), "zero_embed");
   check<IndexError>(start >= 0 && start + input.shape()[d] <= size, "zero_embed",
-                    "{} slices from {} must fit into {}", input.shape()[d], start, size);
+                    "the slices must fit; got {} slices from {} in {}", input.shape()[d], start,
+                    size);
   return ZeroEmbed::apply(input, d, start, size);
 }
 

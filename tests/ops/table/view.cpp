@@ -1,7 +1,219 @@
+#include "norma/ops/view.h"
+#include "norma/core/factory.h"
+#include "norma/ops/cast.h"
+#include "support/compare.h"
 #include "support/op_table.h"
 
 namespace norma::test {
+namespace {
 
-void add_view_ops(OpTable& /*table*/) {}
+/// A sample of an operation with one input.
+template <class F>
+OpSample unary(const char* label, const Shape& shape, const F& f) {
+  return {label, {random(shape, 11)}, [f](const TensorList& in) { return TensorList{f(in[0])}; }};
+}
+
+/// A sample of an operation with one input and several results.
+template <class F>
+OpSample pieces(const char* label, const Shape& shape, const F& f) {
+  return {label, {random(shape, 12)}, [f](const TensorList& in) { return f(in[0]); }};
+}
+
+void add_shape_ops(OpTable& table) {
+  const Tensor x = random({2, 3}, 1);
+  table.push_back({.name = "alias",
+                   .samples = {unary("matrix", {2, 3}, [](auto& t) { return alias(t); })},
+                   .no_errors_because = "takes any tensor"});
+  table.push_back({.name = "view",
+                   // contiguous() first: the suites also pass inputs that no view can cut.
+                   .samples = {unary("merge", {2, 3, 4},
+                                     [](auto& t) {
+                                       return view(contiguous(t), {6, 4});
+                                     }),
+                               unary("inferred", {2, 6},
+                                     [](auto& t) {
+                                       return view(contiguous(t), {3, -1});
+                                     }),
+                               unary("scalar", {1}, [](auto& t) { return view(t, {}); }),
+                               unary("cut a strided dimension", {4, 6},
+                                     [](auto& t) {
+                                       return view(contiguous(t).t(), {2, 3, 4});
+                                     })},
+                   .errors = {{"count", [x] { view(x, {4}); },
+                               "must hold all 6 elements of shape [2, 3]; got [4]"},
+                              {"two unknown",
+                               [x] {
+                                 view(x, {-1, -1});
+                               },
+                               "only one size can be inferred"},
+                              {"indivisible",
+                               [x] {
+                                 view(x, {4, -1});
+                               },
+                               "must divide evenly"},
+                              {"negative",
+                               [x] {
+                                 view(x, {-2, 3});
+                               },
+                               "sizes must be at least 0"},
+                              {"strides", [x] { view(x.t(), {6}); }, "use reshape"}}});
+  table.push_back(
+      {.name = "reshape",
+       .samples = {unary("plain", {2, 3, 2},
+                         [](auto& t) {
+                           return reshape(t, {4, 3});
+                         }),
+                   unary("of a transpose", {2, 3}, [](auto& t) { return reshape(t.t(), {6}); }),
+                   unary("to a scalar", {1, 1}, [](auto& t) { return reshape(t, {}); }),
+                   unary("empty", {0, 3},
+                         [](auto& t) {
+                           return reshape(t, {3, 0, 2});
+                         })},
+       .errors = {{"count", [x] { reshape(x, {7}); }, "[reshape] the new shape must hold all 6"}}});
+  table.push_back(
+      {.name = "flatten",
+       .samples = {unary("all", {2, 3, 2}, [](auto& t) { return flatten(t); }),
+                   unary("middle", {2, 3, 2, 2}, [](auto& t) { return flatten(t, 1, -2); }),
+                   unary("scalar", {}, [](auto& t) { return flatten(t); })},
+       .errors = {{"order", [x] { flatten(x, 1, 0); }, "start_dim must not come after end_dim"},
+                  {"dim", [x] { flatten(x, 2); }, "dimension must be in [-2, 1]; got 2"}}});
+  table.push_back(
+      {.name = "squeeze",
+       .samples = {unary("one", {2, 1, 3}, [](auto& t) { return squeeze(t, 1); }),
+                   unary("nothing to do", {2, 3}, [](auto& t) { return squeeze(t, -1); }),
+                   unary("all", {1, 3, 1}, [](auto& t) { return squeeze(t); })},
+       .errors = {{"dim", [x] { squeeze(x, 2); }, "[squeeze] dimension must be in"}}});
+  table.push_back({.name = "unsqueeze",
+                   .samples = {unary("front", {2, 3}, [](auto& t) { return unsqueeze(t, 0); }),
+                               unary("back", {2, 3}, [](auto& t) { return unsqueeze(t, -1); }),
+                               unary("scalar", {}, [](auto& t) { return unsqueeze(t, 0); })},
+                   .errors = {{"dim", [x] { unsqueeze(x, 3); },
+                               "[unsqueeze] dimension must be in [-3, 2]; got 3"}}});
+}
+
+void add_order_ops(OpTable& table) {
+  const Tensor x = random({2, 3}, 1);
+  table.push_back(
+      {.name = "transpose",
+       .samples = {unary("matrix", {2, 3}, [](auto& t) { return transpose(t, 0, 1); }),
+                   unary("4-D", {2, 1, 3, 2}, [](auto& t) { return transpose(t, -3, -1); }),
+                   unary("scalar", {}, [](auto& t) { return transpose(t, 0, -1); })},
+       .errors = {{"dim", [x] { transpose(x, 0, 2); }, "[transpose] dimension must be in"}}});
+  table.push_back({.name = "t",
+                   .samples = {unary("matrix", {2, 3}, [](auto& v) { return t(v); }),
+                               unary("vector", {3}, [](auto& v) { return t(v); })},
+                   .errors = {{"3-D",
+                               [] {
+                                 t(random({1, 2, 3}, 1));
+                               },
+                               "at most 2 dimensions"}}});
+  table.push_back(
+      {.name = "permute",
+       .samples = {unary("3-D", {2, 3, 4},
+                         [](auto& t) {
+                           return permute(t, {2, 0, 1});
+                         }),
+                   unary("negative", {2, 3},
+                         [](auto& t) {
+                           return permute(t, {-1, 0});
+                         })},
+       .errors = {{"twice",
+                   [x] {
+                     permute(x, {0, 0});
+                   },
+                   "must name each of the 2 dimensions once"},
+                  {"count", [x] { permute(x, {0}); }, "must name each of the 2 dimensions once"}}});
+  table.push_back(
+      {.name = "expand",
+       .samples = {unary("sizes of 1", {2, 1, 3},
+                         [](auto& t) {
+                           return expand(t, {2, 4, 3});
+                         }),
+                   unary("new in front", {3},
+                         [](auto& t) {
+                           return expand(t, {2, 2, -1});
+                         }),
+                   unary("scalar", {},
+                         [](auto& t) {
+                           return expand(t, {2, 3});
+                         }),
+                   unary("to nothing", {1, 3},
+                         [](auto& t) {
+                           return expand(t, {0, 3});
+                         })},
+       .errors = {{"size",
+                   [x] {
+                     expand(x, {2, 4});
+                   },
+                   "only sizes of 1"},
+                  {"rank", [x] { expand(x, {3}); }, "needs a size for each of the 2 dimensions"}}});
+  table.push_back(
+      {.name = "contiguous",
+       .samples = {unary("of a transpose", {2, 3}, [](auto& t) { return contiguous(t.t()); })},
+       .no_errors_because = "takes any tensor"});
+  table.push_back({.name = "clone",
+                   .samples = {unary("matrix", {2, 3}, [](auto& t) { return clone(t); }),
+                               unary("of a transpose", {2, 3, 2},
+                                     [](auto& t) { return clone(transpose(t, 0, 2)); })},
+                   .no_errors_because = "takes any tensor"});
+  table.push_back(
+      {.name = "to",
+       .samples = {unary("float32", {2, 3}, [](auto& t) { return to(to(t, float64), t.dtype()); }),
+                   unary("device", {2, 3}, [](auto& t) { return to(t, t.device()); })},
+       .errors = {{"no such device", [x] { to(x, cuda(99)); }, "cuda"}}});
+}
+
+void add_piece_ops(OpTable& table) {
+  const Tensor x = random({2, 3}, 1);
+  const Tensor scalar = random({}, 1);
+  table.push_back(
+      {.name = "narrow",
+       .samples = {unary("middle", {5, 2}, [](auto& t) { return narrow(t, 0, 1, 3); }),
+                   unary("from the end", {2, 4}, [](auto& t) { return narrow(t, -1, -2, 2); }),
+                   unary("nothing", {2, 4}, [](auto& t) { return narrow(t, 1, 4, 0); })},
+       .errors = {{"length", [x] { narrow(x, 1, 2, 2); }, "got start 2, length 2"},
+                  {"start", [x] { narrow(x, 1, -4, 1); }, "must stay within dimension 1 of size 3"},
+                  {"scalar", [scalar] { narrow(scalar, 0, 0, 1); }, "got a scalar"}}});
+  table.push_back({.name = "select",
+                   .samples = {unary("first", {3, 2}, [](auto& t) { return select(t, 0, 0); }),
+                               unary("last", {2, 3, 2}, [](auto& t) { return select(t, 1, -1); }),
+                               unary("to a scalar", {3}, [](auto& t) { return t[1]; })},
+                   .errors = {{"index", [x] { select(x, 1, 3); },
+                               "index must be in [-3, 2] for dimension 1; got 3"}}});
+  table.push_back(
+      {.name = "zero_embed",
+       .samples = {unary("middle", {2, 3}, [](auto& t) { return zero_embed(t, 1, 2, 6); })},
+       .errors = {{"room", [x] { zero_embed(x, 1, 2, 4); }, "got 3 slices from 2 in 4"}}});
+  table.push_back({.name = "split",
+                   .samples = {pieces("equal", {4, 2}, [](auto& t) { return split(t, 2); }),
+                               pieces("rest", {2, 5}, [](auto& t) { return split(t, 2, 1); }),
+                               pieces("sizes", {2, 6},
+                                      [](auto& t) {
+                                        return split(t, {1, 0, 5}, -1);
+                                      })},
+                   .errors = {{"sum",
+                               [x] {
+                                 split(x, {1, 1}, 1);
+                               },
+                               "must add up to 3"},
+                              {"zero", [x] { split(x, 0); }, "split_size must be positive"}}});
+  table.push_back(
+      {.name = "chunk",
+       .samples = {pieces("three of seven", {7, 2}, [](auto& t) { return chunk(t, 3); }),
+                   pieces("more than there are", {2, 2}, [](auto& t) { return chunk(t, 5, 1); })},
+       .errors = {{"count", [x] { chunk(x, 0); }, "chunks must be positive"}}});
+  table.push_back({.name = "unbind",
+                   .samples = {pieces("rows", {3, 2}, [](auto& t) { return unbind(t); }),
+                               pieces("columns", {2, 3}, [](auto& t) { return unbind(t, -1); })},
+                   .errors = {{"scalar", [scalar] { unbind(scalar); }, "got a scalar"}}});
+}
+
+}  // namespace
+
+void add_view_ops(OpTable& table) {
+  add_shape_ops(table);
+  add_order_ops(table);
+  add_piece_ops(table);
+}
 
 }  // namespace norma::test
