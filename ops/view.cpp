@@ -247,9 +247,11 @@ Tensor alias(const Tensor& input) { return Alias::apply(input); }
 Tensor view(const Tensor& input, const Shape& shape) {
   const Shape sizes = infer_shape(shape, input, "view");
   const std::optional<Shape> strides = view_strides(input, sizes);
-  check<ShapeError>(strides.has_value(), "view",
-                    "shape {} must be a cut of strides {} (shape {}) without a copy; use reshape",
-                    sizes, input.strides(), input.shape());
+  check<ShapeError>(
+      strides.has_value(), "view",
+      "the new shape must be a cut of the strides without a copy; got shape {} for strides {} "
+      "(shape {}); use reshape",
+      sizes, input.strides(), input.shape());
   return View::apply(input, sizes, *strides);
 }
 
