@@ -44,6 +44,41 @@ struct SumAndFirst : Function<SumAndFirst> {
   }
 };
 
+struct WrongShape : Function<WrongShape> {
+  static constexpr const char* name = "wrong_shape";
+  static Tensor forward(Context&, const Tensor& x) { return x + 0.0; }
+  static TensorList backward(Context&, const Tensor&) { return {zeros({7}, {.dtype = float64})}; }
+};
+struct WrongCount : Function<WrongCount> {
+  static constexpr const char* name = "wrong_count";
+  static Tensor forward(Context&, const Tensor& x, const Tensor&) { return x + 0.0; }
+  static TensorList backward(Context&, const Tensor& g) { return {g}; }
+};
+struct WrongType : Function<WrongType> {
+  static constexpr const char* name = "wrong_type";
+  static Tensor forward(Context& ctx, const Tensor& x) {
+    ctx.set("k", 1);
+    return x + 0.0;
+  }
+  static TensorList backward(Context& ctx, const Tensor& g) { return {g * ctx.get<double>("k")}; }
+};
+
+struct Probe : Function<Probe> {
+  static TensorList forward(Context& ctx, const Tensor& a, const Tensor& b) {
+    recorded = ctx.is_recording();
+    needs_b = ctx.needs_input_grad(1);
+    const Tensor rank = a + 0.0;
+    ctx.mark_non_differentiable({rank});
+    return {a * b, rank};
+  }
+  static TensorList backward(Context& ctx, const TensorList& g) {
+    CHECK_FALSE(ctx.needs_input_grad(1));
+    return {g[0], Tensor()};
+  }
+  inline static bool recorded = false;
+  inline static bool needs_b = true;
+};
+
 std::string message_of(const std::function<void()>& call) {
   try {
     call();
@@ -79,24 +114,6 @@ TEST_CASE("list arguments and several outputs") {
 }
 
 TEST_CASE("wrong gradients are named") {
-  struct WrongShape : Function<WrongShape> {
-    static constexpr const char* name = "wrong_shape";
-    static Tensor forward(Context&, const Tensor& x) { return x + 0.0; }
-    static TensorList backward(Context&, const Tensor&) { return {zeros({7}, {.dtype = float64})}; }
-  };
-  struct WrongCount : Function<WrongCount> {
-    static constexpr const char* name = "wrong_count";
-    static Tensor forward(Context&, const Tensor& x, const Tensor&) { return x + 0.0; }
-    static TensorList backward(Context&, const Tensor& g) { return {g}; }
-  };
-  struct WrongType : Function<WrongType> {
-    static constexpr const char* name = "wrong_type";
-    static Tensor forward(Context& ctx, const Tensor& x) {
-      ctx.set("k", 1);
-      return x + 0.0;
-    }
-    static TensorList backward(Context& ctx, const Tensor& g) { return {g * ctx.get<double>("k")}; }
-  };
   const Tensor x = full({2}, 1.0, trainable);
   CHECK(message_of([&] {
           WrongShape::apply(x).sum().backward();
@@ -106,21 +123,6 @@ TEST_CASE("wrong gradients are named") {
 }
 
 TEST_CASE("outputs without derivative, needs_input_grad, and no recording without need") {
-  struct Probe : Function<Probe> {
-    static TensorList forward(Context& ctx, const Tensor& a, const Tensor& b) {
-      recorded = ctx.is_recording();
-      needs_b = ctx.needs_input_grad(1);
-      const Tensor rank = a + 0.0;
-      ctx.mark_non_differentiable({rank});
-      return {a * b, rank};
-    }
-    static TensorList backward(Context& ctx, const TensorList& g) {
-      CHECK_FALSE(ctx.needs_input_grad(1));
-      return {g[0], Tensor()};
-    }
-    inline static bool recorded = false;
-    inline static bool needs_b = true;
-  };
   const Tensor a = full({2}, 1.0, trainable);
   const Tensor b = full({2}, 2.0, {.dtype = float64});
   const TensorList out = Probe::apply(a, b);
