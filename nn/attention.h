@@ -4,6 +4,7 @@
 
 #include "norma/nn/linear.h"
 #include "norma/nn/norm.h"
+#include "norma/ops/rope.h"
 
 namespace norma::nn {
 
@@ -22,6 +23,9 @@ struct AttentionConfig {
   double softcap = 0.0;  ///< cap * tanh(score / cap), as in Gemma 2; 0: off
   double dropout = 0.0;  ///< on the attention probabilities
   bool bias = true;      ///< of the four projections
+
+  /// With the zeros replaced by what they stand for; throws ValueError that names the fields.
+  AttentionConfig resolved() const;
 };
 
 /// x [batch, length, d_model] to the same shape: o_proj(softmax(q k^T / sqrt(head_dim)) v) for each
@@ -41,11 +45,12 @@ class MultiheadAttention : public Layer<MultiheadAttention> {
   AnyNorm q_norm, k_norm;  ///< null without qk_norm
 
  private:
-  /// [batch, length, heads * head_dim] to [batch, heads, length, head_dim].
-  Tensor split_heads(const Tensor& x, std::int64_t heads) const;
+  /// [batch, length, heads * head_dim] to [batch, heads, length, head_dim], normalized where there
+  /// is a norm.
+  Tensor split_heads(const Tensor& x, std::int64_t heads, const AnyNorm& norm) const;
   Tensor rotate(const Tensor& x);
 
-  Tensor rope_cos_, rope_sin_;  // grown on demand
+  RopeTables rope_tables_;  ///< for the longest input so far
 };
 
 }  // namespace norma::nn

@@ -9,22 +9,24 @@
 //     Residual layer(64);
 //     Tensor y = layer(x);
 //
-// `forward` takes whatever it likes, default arguments included, and returns whatever it likes.
-// Hooks see its first argument and its result if these are tensors, else an undefined tensor. One
-// call with hooks runs:
+// `forward` takes whatever it likes, default arguments included, and returns whatever it likes; an
+// absent tensor is written `Tensor()`. Hooks see its first argument and its result if these are
+// tensors, else an undefined tensor. One call with hooks runs:
 //
 //   1. forward-pre hooks, each sees the input that the one before left;
 //   2. forward;
 //   3. forward hooks, each sees the output that the one before left;
-//   and in the backward pass, once the gradients by the (final) output and by the (final) input are
-//   complete,
-//   4. full-backward hooks, each sees the grad_input that the one before left; grad_output is not
-//   replaceable. The
-//      input does not require grad: they run when grad_output is complete, with an undefined
-//      grad_input.
+//
+// and in the backward pass, once the gradients by the final output and by the final input are
+// complete,
+//
+//   4. full-backward hooks, each sees the grad_input that the one before left; grad_output cannot
+//   be
+//      replaced. Where the input does not require grad they run once grad_output is complete, with
+//      an undefined grad_input.
 //
 // Each kind runs in the order of registration. A hook that is removed between forward and backward
-// still sees that backward. This is what torch.nn.Module does. A call without hooks costs nothing
+// still sees that backward. This is what torch.nn.Module does. Without hooks a call costs nothing
 // extra.
 #pragma once
 

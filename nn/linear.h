@@ -2,6 +2,7 @@
 #pragma once
 
 #include "norma/nn/layer.h"
+#include "norma/ops/linear.h"
 
 namespace norma::nn {
 
@@ -10,7 +11,8 @@ namespace norma::nn {
 class Linear : public Layer<Linear> {
  public:
   Linear(std::int64_t in_features, std::int64_t out_features, bool bias = true);
-  Tensor forward(const Tensor& x);
+  /// `activation` is fused into the product; hooks of this layer then see the activated output.
+  Tensor forward(const Tensor& x, Activation activation = Activation::none);
   void reset_parameters();
   std::string extra_repr() const override;
 

@@ -12,7 +12,7 @@ namespace norma::nn {
 Module::Module() = default;
 Module::~Module() = default;
 
-// -- registration -------------------------------------------------------------------------------
+// -- registration -----------------------------------------------------------------------
 
 void Module::check_name(const std::string& name, const char* operation) const {
   check<ValueError>(!name.empty() && name.find('.') == std::string::npos, operation,
@@ -62,7 +62,7 @@ void Module::register_module(const std::string& name, Module& child) {
   children_.push_back({name, &child});
 }
 
-// -- the registry ---------------------------------------------------------------------------------
+// -- the registry -----------------------------------------------------------------------
 
 template <class F>
 void Module::walk(const std::string& prefix, const F& f) const {
@@ -140,8 +140,7 @@ std::int64_t Module::num_parameters(bool trainable_only) const {
   return count;
 }
 
-// -- state
-// ------------------------------------------------------------------------------------------
+// -- state ------------------------------------------------------------------------------
 
 StateDict Module::state_dict() const {
   StateDict state;
@@ -195,8 +194,7 @@ LoadReport Module::load_state_dict(const StateDict& state, bool strict) {
   return report;
 }
 
-// -- modes and conversions
-// -----------------------------------------------------------------------------
+// -- modes and conversions --------------------------------------------------------------
 
 Module& Module::train(bool mode) {
   for (Module* module : modules()) module->training_ = mode;
@@ -277,8 +275,7 @@ Module& Module::requires_grad_(bool requires_grad) {
   return *this;
 }
 
-// -- text
-// -------------------------------------------------------------------------------------------------
+// -- text -------------------------------------------------------------------------------
 
 std::string Module::type_name() const {
   std::string name = FunctionRecorder::demangle(typeid(*this).name());

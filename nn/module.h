@@ -97,8 +97,7 @@ class Module {
   Module(const Module&) = delete;
   Module& operator=(const Module&) = delete;
 
-  // -- registration: names must be non-empty, without dots, and new to this module, else ValueError
-  // ---------------
+  // -- registration: a name must be non-empty, without dots, new to this module; else ValueError
   /// Registers the member `tensor`, a floating-point leaf, and makes it collect gradients.
   void register_parameter(const std::string& name, Tensor& tensor, ParameterKind kind);
   /// Registers the member `tensor` as state that is not trained. Persistent ones are part of the
@@ -107,8 +106,7 @@ class Module {
   /// Registers the member `child`.
   void register_module(const std::string& name, Module& child);
 
-  // -- the registry: depth-first, own entries before those of children, in the order of
-  // registration ----------------
+  // -- the registry: depth-first, own entries before those of children, as registered ---
   /// All parameters; a tensor that is registered more than once (tied) only under its first name.
   std::vector<NamedParameter> named_parameters() const;
   TensorList parameters() const;
@@ -123,8 +121,7 @@ class Module {
   /// Number of elements of all parameters, tied ones once.
   std::int64_t num_parameters(bool trainable_only = false) const;
 
-  // -- state
-  // ----------------------------------------------------------------------------------------------------
+  // -- state ----------------------------------------------------------------------------
   /// Parameters and persistent buffers, detached but on the same data; tied weights under each of
   /// their names.
   StateDict state_dict() const;
@@ -134,8 +131,7 @@ class Module {
   /// missing and unexpected names when `strict`.
   LoadReport load_state_dict(const StateDict& state, bool strict = true);
 
-  // -- modes and conversions
-  // -----------------------------------------------------------------------------------------
+  // -- modes and conversions ------------------------------------------------------------
   bool is_training() const { return training_; }
   /// Sets the mode here and in all modules below. Dropout is active in training only.
   Module& train(bool mode = true);
@@ -151,8 +147,7 @@ class Module {
   void zero_grad(bool set_to_none = true);
   Module& requires_grad_(bool requires_grad = true);
 
-  // -- hooks: in the order of registration; details at the head of nn/layer.h
-  // ------------------------------------------
+  // -- hooks: in the order of registration; details at the head of nn/layer.h -----------
   /// `hook(module, input)`, returning a Tensor or nothing.
   template <class F>
   RemovableHandle register_forward_pre_hook(F hook) {
@@ -169,17 +164,17 @@ class Module {
     return add_full_backward_hook(detail::as_hook<BackwardHook>(std::move(hook)));
   }
 
-  // -- text
-  // ----------------------------------------------------------------------------------------------------------
+  /// Whether any hook is registered here: containers take fused paths around a child only where
+  /// it has none.
+  bool has_hooks() const;
+
+  // -- text -----------------------------------------------------------------------------
   /// "Linear": the type's name without namespaces.
   virtual std::string type_name() const;
   /// What stands in the parentheses: "in_features=3, out_features=4, bias=True".
   virtual std::string extra_repr() const { return {}; }
   /// The tree of modules as PyTorch prints it.
   std::string str() const;
-
- protected:
-  bool has_hooks() const;
 
  private:
   friend class detail::HookedCall;

@@ -3,6 +3,7 @@
 
 #include "norma/core/tensor.h"
 
+#include <map>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -19,6 +20,12 @@ class StateDict {
   StateDict(std::initializer_list<Entry> entries) {
     for (const Entry& entry : entries) insert(entry.first, entry.second);
   }
+
+  /// The tensors of a file: `StateDict(safetensors::load_file(path).tensors)`.
+  explicit StateDict(const std::map<std::string, Tensor>& tensors)
+      : entries_(tensors.begin(), tensors.end()) {}
+  /// `safetensors::save_file(model.state_dict(), path)`.
+  operator const std::vector<Entry>&() const { return entries_; }
 
   /// Adds an entry at the end; throws ValueError when the name is there already.
   void insert(const std::string& name, const Tensor& tensor);

@@ -1,0 +1,109 @@
+#include "norma/nn/attention.h"
+
+#include "norma/ops/attention.h"
+#include "norma/ops/rope.h"
+
+namespace norma::nn {
+
+AttentionConfig AttentionConfig::resolved() const {
+  constexpr const char* name = "MultiheadAttention";
+  AttentionConfig c = *this;
+  check<ValueError>(c.d_model > 0 && c.num_heads > 0, name,
+                    "d_model and num_heads must be positive; got d_model = {}, num_heads = {}",
+                    c.d_model, c.num_heads);
+  if (c.num_kv_heads == 0) c.num_kv_heads = c.num_heads;
+  check<ValueError>(c.num_kv_heads > 0 && c.num_heads % c.num_kv_heads == 0, name,
+                    "num_kv_heads must divide num_heads; got num_heads = {}, num_kv_heads = {}",
+                    c.num_heads, c.num_kv_heads);
+  if (c.head_dim == 0) {
+    check<ValueError>(c.d_model % c.num_heads == 0, name,
+                      "num_heads must divide d_model; got d_model = {}, num_heads = {}", c.d_model,
+                      c.num_heads);
+    c.head_dim = c.d_model / c.num_heads;
+  }
+  check<ValueError>(c.head_dim > 0, name, "head_dim must be positive; got {}", c.head_dim);
+  check<ValueError>(!c.rope || c.head_dim % 2 == 0, name,
+                    "rope needs an even head_dim; got head_dim = {} (d_model = {}, num_heads = {})",
+                    c.head_dim, c.d_model, c.num_heads);
+  check<ValueError>(!c.rope || c.rope_theta > 0.0, name, "rope_theta must be positive; got {}",
+                    c.rope_theta);
+  check<ValueError>(c.softcap >= 0.0, name, "softcap must be positive, or 0 for none; got {}",
+                    c.softcap);
+  check<ValueError>(c.dropout >= 0.0 && c.dropout <= 1.0, name, "dropout must be in [0, 1]; got {}",
+                    c.dropout);
+  return c;
+}
+
+MultiheadAttention::MultiheadAttention(const AttentionConfig& options)
+    : config(options.resolved()),
+      q_proj(config.d_model, config.num_heads * config.head_dim, config.bias),
+      k_proj(config.d_model, config.num_kv_heads * config.head_dim, config.bias),
+      v_proj(config.d_model, config.num_kv_heads * config.head_dim, config.bias),
+      o_proj(config.num_heads * config.head_dim, config.d_model, config.bias) {
+  register_module("q_proj", q_proj);
+  register_module("k_proj", k_proj);
+  register_module("v_proj", v_proj);
+  register_module("o_proj", o_proj);
+  if (config.qk_norm == NormKind::none) return;
+  q_norm = make_norm(config.qk_norm, config.head_dim, config.qk_norm_eps);
+  k_norm = make_norm(config.qk_norm, config.head_dim, config.qk_norm_eps);
+  register_module("q_norm", *q_norm);
+  register_module("k_norm", *k_norm);
+}
+
+Tensor MultiheadAttention::split_heads(const Tensor& x, std::int64_t heads,
+                                       const AnyNorm& norm) const {
+  const Tensor split = x.view({x.size(0), x.size(1), heads, config.head_dim});
+  return (norm ? (*norm)(split) : split).transpose(1, 2);
+}
+
+Tensor MultiheadAttention::rotate(const Tensor& x) {
+  const std::int64_t length = x.size(2);
+  const DType dtype = x.dtype() == float64 ? float64 : float32;
+  const bool usable = rope_tables_.cos.defined() && rope_tables_.cos.size(0) >= length &&
+                      rope_tables_.cos.dtype() == dtype && rope_tables_.cos.device() == x.device();
+  if (!usable)
+    rope_tables_ = rope_tables(length, config.head_dim, config.rope_theta, 0,
+                               {.dtype = dtype, .device = x.device()});
+  return apply_rope(x, rope_tables_.cos.narrow(0, 0, length),
+                    rope_tables_.sin.narrow(0, 0, length));
+}
+
+Tensor MultiheadAttention::forward(const Tensor& x, const Tensor& key_padding_mask) {
+  check<ShapeError>(x.dim() == 3 && x.size(2) == config.d_model, "MultiheadAttention",
+                    "x must be [batch, length, d_model = {}]; got {}", config.d_model, x.shape());
+  if (key_padding_mask.defined())
+    check<ShapeError>(key_padding_mask.shape() == Shape{x.size(0), x.size(1)}, "MultiheadAttention",
+                      "key_padding_mask must be [batch, length] of x {}; got {}", x.shape(),
+                      key_padding_mask.shape());
+  Tensor q = split_heads(q_proj(x), config.num_heads, q_norm);
+  Tensor k = split_heads(k_proj(x), config.num_kv_heads, k_norm);
+  const Tensor v = split_heads(v_proj(x), config.num_kv_heads, nullptr);
+  if (config.rope) {
+    q = rotate(q);
+    k = rotate(k);
+  }
+  const Tensor heads =
+      scaled_dot_product_attention(q, k, v,
+                                   {.dropout_p = is_training() ? config.dropout : 0.0,
+                                    .is_causal = config.causal,
+                                    .enable_gqa = config.num_kv_heads != config.num_heads,
+                                    .key_padding_mask = key_padding_mask,
+                                    .softcap = config.softcap});
+  // Back to [batch, length, heads * head_dim]: a view, since attention keeps the memory order of q.
+  return o_proj(
+      heads.transpose(1, 2).reshape({x.size(0), x.size(1), config.num_heads * config.head_dim}));
+}
+
+std::string MultiheadAttention::extra_repr() const {
+  std::string text = fmt::format("d_model={}, num_heads={}", config.d_model, config.num_heads);
+  if (config.num_kv_heads != config.num_heads)
+    text += fmt::format(", num_kv_heads={}", config.num_kv_heads);
+  if (config.causal) text += ", causal=True";
+  if (config.rope) text += fmt::format(", rope_theta={}", config.rope_theta);
+  if (config.softcap > 0.0) text += fmt::format(", softcap={}", config.softcap);
+  if (config.dropout > 0.0) text += fmt::format(", dropout={}", config.dropout);
+  return text;
+}
+
+}  // namespace norma::nn

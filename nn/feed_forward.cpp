@@ -1,0 +1,78 @@
+#include "norma/nn/feed_forward.h"
+
+#include "norma/ops/activation.h"
+
+namespace norma::nn {
+
+namespace {
+
+Activation fused(FfnActivation activation) {
+  switch (activation) {
+    case FfnActivation::relu:
+      return Activation::relu;
+    case FfnActivation::gelu:
+      return Activation::gelu;
+    case FfnActivation::gelu_tanh:
+      return Activation::gelu_tanh;
+    case FfnActivation::silu:
+      return Activation::silu;
+    case FfnActivation::swiglu:
+      break;
+  }
+  return Activation::none;
+}
+
+Tensor activate(const Tensor& x, FfnActivation activation) {
+  switch (activation) {
+    case FfnActivation::relu:
+      return relu(x);
+    case FfnActivation::gelu:
+      return gelu(x);
+    case FfnActivation::gelu_tanh:
+      return gelu(x, "tanh");
+    case FfnActivation::silu:
+      return silu(x);
+    case FfnActivation::swiglu:
+      break;
+  }
+  return x;
+}
+
+}  // namespace
+
+FeedForward::FeedForward(const FeedForwardConfig& options)
+    : config(options), dropout_(options.dropout) {
+  check<ValueError>(config.d_model > 0 && config.d_ff > 0, "FeedForward",
+                    "d_model and d_ff must be positive; got d_model = {}, d_ff = {}",
+                    config.d_model, config.d_ff);
+  const auto add = [this](const char* name, std::int64_t in, std::int64_t out) {
+    auto layer = std::make_unique<Linear>(in, out, config.bias);
+    register_module(name, *layer);
+    return layer;
+  };
+  if (config.activation == FfnActivation::swiglu) {
+    gate_proj_ = add("gate_proj", config.d_model, config.d_ff);
+    up_proj_ = add("up_proj", config.d_model, config.d_ff);
+    down_proj_ = add("down_proj", config.d_ff, config.d_model);
+  } else {
+    fc1_ = add("fc1", config.d_model, config.d_ff);
+    fc2_ = add("fc2", config.d_ff, config.d_model);
+  }
+  register_module("dropout", dropout_);
+}
+
+Tensor FeedForward::forward(const Tensor& x) {
+  if (gate_proj_) {
+    const Tensor gate = (*gate_proj_)(x);
+    return (*down_proj_)(dropout_(swiglu(gate, (*up_proj_)(x))));
+  }
+  const Tensor hidden = fc1_->has_hooks() ? activate((*fc1_)(x), config.activation)
+                                          : (*fc1_)(x, fused(config.activation));
+  return (*fc2_)(dropout_(hidden));
+}
+
+std::string FeedForward::extra_repr() const {
+  return fmt::format("activation={}", to_string(config.activation));
+}
+
+}  // namespace norma::nn

@@ -1,0 +1,88 @@
+#include "norma/nn/norm.h"
+
+#include "norma/core/factory.h"
+#include "norma/ops/norm.h"
+
+namespace norma::nn {
+
+namespace {
+
+void check_shape(const Shape& shape, const char* operation) {
+  const bool valid =
+      !shape.empty() && std::all_of(shape.begin(), shape.end(), [](auto size) { return size > 0; });
+  check<ValueError>(valid, operation, "normalized_shape must have positive sizes; got {}", shape);
+}
+
+/// "(64,)", "(4, 8)": a Python tuple, as PyTorch prints it.
+std::string tuple(const Shape& shape) {
+  return fmt::format("({}{})", fmt::join(shape.begin(), shape.end(), ", "),
+                     shape.size() == 1 ? "," : "");
+}
+
+const char* python_bool(bool value) { return value ? "True" : "False"; }
+
+/// NormKind::none.
+class NoNorm final : public Norm {
+ public:
+  Tensor forward(const Tensor& x) override { return x; }
+  std::string type_name() const override { return "Identity"; }
+};
+
+}  // namespace
+
+LayerNorm::LayerNorm(std::int64_t width, double epsilon, bool affine, bool with_bias)
+    : LayerNorm(Shape{width}, epsilon, affine, with_bias) {}
+
+LayerNorm::LayerNorm(Shape shape, double epsilon, bool affine, bool with_bias)
+    : normalized_shape(shape), eps(epsilon) {
+  check_shape(shape, "LayerNorm");
+  if (!affine) return;
+  weight = ones(shape);
+  register_parameter("weight", weight, ParameterKind::norm);
+  if (!with_bias) return;
+  bias = zeros(shape);
+  register_parameter("bias", bias, ParameterKind::norm);
+}
+
+Tensor LayerNorm::forward(const Tensor& x) {
+  return layer_norm(x, normalized_shape, weight, bias, eps);
+}
+
+std::string LayerNorm::extra_repr() const {
+  return fmt::format("{}, eps={}, elementwise_affine={}", tuple(normalized_shape), eps,
+                     python_bool(weight.defined()));
+}
+
+RMSNorm::RMSNorm(std::int64_t width, std::optional<double> epsilon, bool affine)
+    : RMSNorm(Shape{width}, epsilon, affine) {}
+
+RMSNorm::RMSNorm(Shape shape, std::optional<double> epsilon, bool affine)
+    : normalized_shape(shape), eps(epsilon) {
+  check_shape(shape, "RMSNorm");
+  if (!affine) return;
+  weight = ones(shape);
+  register_parameter("weight", weight, ParameterKind::norm);
+}
+
+Tensor RMSNorm::forward(const Tensor& x) { return rms_norm(x, normalized_shape, weight, eps); }
+
+std::string RMSNorm::extra_repr() const {
+  return fmt::format("{}, eps={}, elementwise_affine={}", tuple(normalized_shape),
+                     eps ? fmt::format("{}", *eps) : "None", python_bool(weight.defined()));
+}
+
+AnyNorm make_norm(NormKind kind, std::int64_t dim, std::optional<double> eps) {
+  switch (kind) {
+    case NormKind::none:
+      return std::make_unique<NoNorm>();
+    case NormKind::layer_norm:
+      return std::make_unique<LayerNorm>(dim, eps.value_or(1e-5));
+    case NormKind::rms_norm:
+      return std::make_unique<RMSNorm>(dim, eps);
+  }
+  throw ValueError("make_norm", "kind must be a NormKind; got " +
+                                    std::to_string(static_cast<int>(kind)) + "; one of " +
+                                    enum_choices<NormKind>());
+}
+
+}  // namespace norma::nn
