@@ -63,7 +63,7 @@ void EMA::update() {
     auto lists = std::find_if(by_device.begin(), by_device.end(), [&](const auto& pair) {
       return pair.first[0].device() == parameter.device();
     });
-    if (lists == by_device.end()) lists = by_device.insert(lists, {{}, {}});
+    if (lists == by_device.end()) lists = by_device.emplace(lists);
     lists->first.push_back(average);
     lists->second.push_back(parameter);
   }

@@ -177,9 +177,10 @@ void Optimizer::step(const Tensor& grad_scale) {
   }
   for (std::size_t g = 0; g < groups_.size(); ++g) {
     for (const Batch& batch : batches[g]) {
-      check<DeviceError>(!grad_scale.defined() || grad_scale.device() == batch.params[0].device(),
-                         name_, "grad_scale must be on the parameters' device {}; got {}",
-                         batch.params[0].device(), grad_scale.device());
+      if (grad_scale.defined())
+        check<DeviceError>(grad_scale.device() == batch.params[0].device(), name_,
+                           "grad_scale must be on the parameters' device {}; got {}",
+                           batch.params[0].device(), grad_scale.device());
       update(groups_[g], batch, grad_scale);
       for (const Tensor& parameter : batch.params) parameter.storage()->bump_version();
     }
