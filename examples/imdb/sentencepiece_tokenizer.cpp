@@ -4,6 +4,7 @@
 #include <sentencepiece_processor.h>
 #include <sentencepiece_trainer.h>
 
+#include <algorithm>
 #include <unordered_map>
 #include <utility>
 
@@ -15,12 +16,28 @@ namespace {
 
 // The library skips sentences beyond 4,192 bytes, so a review goes in by its lines, cut at spaces.
 constexpr std::size_t kMaxSentence = 2000;
+constexpr std::size_t kMaxTrainingBytes = 8 << 20;
+
+// Calls `sink` for each stretch without white space.
+template <class Sink>
+void for_each_word(std::string_view text, Sink&& sink) {
+  constexpr std::string_view kSpace = " \t\n";
+  std::size_t begin = text.find_first_not_of(kSpace);
+  while (begin != std::string_view::npos) {
+    const std::size_t end = std::min(text.find_first_of(kSpace, begin), text.size());
+    sink(text.substr(begin, end - begin));
+    begin = text.find_first_not_of(kSpace, end);
+  }
+}
 
 std::vector<std::string> sentences_of(const Dataset& dataset,
                                       const std::vector<std::int32_t>& indices) {
+  std::size_t bytes = 0;
+  for (std::int32_t i : indices) bytes += dataset.train.at(static_cast<std::size_t>(i)).text.size();
+  const std::size_t stride = bytes / kMaxTrainingBytes + 1;
   std::vector<std::string> sentences;
-  for (std::int32_t i : indices) {
-    std::string_view rest = dataset.train.at(static_cast<std::size_t>(i)).text;
+  for (std::size_t k = 0; k < indices.size(); k += stride) {
+    std::string_view rest = dataset.train[static_cast<std::size_t>(indices[k])].text;
     while (!rest.empty()) {
       std::size_t end = std::min(rest.find('\n'), rest.size());
       if (end > kMaxSentence) {
@@ -92,9 +109,34 @@ std::int64_t SentencePieceTokenizer::vocab_size() const {
   return processor_->library.GetPieceSize();
 }
 
+void SentencePieceTokenizer::append_word(std::string_view word, TokenIds& ids) const {
+  const std::vector<int> pieces = processor_->library.EncodeAsIds({word.data(), word.size()});
+  ids.insert(ids.end(), pieces.begin(), pieces.end());
+}
+
 TokenIds SentencePieceTokenizer::encode(std::string_view text) const {
-  const std::vector<int> ids = processor_->library.EncodeAsIds({text.data(), text.size()});
-  return {ids.begin(), ids.end()};
+  TokenIds ids;
+  for_each_word(text, [&](std::string_view word) { append_word(word, ids); });
+  return ids;
+}
+
+std::vector<TokenIds> SentencePieceTokenizer::encode_reviews(
+    const Dataset&, const std::vector<Review>& reviews) const {
+  Lexicon words;
+  for (const Review& review : reviews)
+    for_each_word(review.text, [&](std::string_view word) { words.add(word); });
+  std::vector<TokenIds> pieces(words.size());
+  const std::int64_t count = words.size();
+#pragma omp parallel for schedule(dynamic, 256)
+  for (std::int64_t i = 0; i < count; ++i)
+    append_word(words[static_cast<std::uint32_t>(i)], pieces[static_cast<std::size_t>(i)]);
+  std::vector<TokenIds> encoded(reviews.size());
+  for (std::size_t i = 0; i < reviews.size(); ++i)
+    for_each_word(reviews[i].text, [&](std::string_view word) {
+      const TokenIds& ids = pieces[words.find(word)];
+      encoded[i].insert(encoded[i].end(), ids.begin(), ids.end());
+    });
+  return encoded;
 }
 
 std::string SentencePieceTokenizer::token(std::int64_t id) const {

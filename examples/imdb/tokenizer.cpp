@@ -24,18 +24,6 @@ std::string hex_hash(std::string_view bytes) { return fmt::format("{:016x}", has
 
 }  // namespace
 
-std::vector<TokenIds> Tokenizer::encode_reviews(const Dataset&,
-                                                const std::vector<Review>& reviews) const {
-  std::vector<TokenIds> encoded(reviews.size());
-  const auto count = static_cast<std::int64_t>(reviews.size());
-#pragma omp parallel for schedule(dynamic, 64)
-  for (std::int64_t i = 0; i < count; ++i) {
-    const auto at = static_cast<std::size_t>(i);
-    encoded[at] = encode(reviews[at].text);
-  }
-  return encoded;
-}
-
 std::string Tokenizer::save() const {
   const std::string payload = save_payload();
   const nlohmann::json header = {

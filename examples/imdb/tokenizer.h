@@ -33,9 +33,10 @@ class Tokenizer {
   virtual TokenIds encode(std::string_view text) const = 0;
   /// A readable form of one id. Throws norma::IndexError for an id out of range.
   virtual std::string token(std::int64_t id) const = 0;
-  /// `encode` of every review, in parallel. `reviews` must be a side of `dataset`.
+  /// `encode` of every review, faster: each distinct word once. `reviews` must be a side of
+  /// `dataset`.
   virtual std::vector<TokenIds> encode_reviews(const Dataset& dataset,
-                                               const std::vector<Review>& reviews) const;
+                                               const std::vector<Review>& reviews) const = 0;
   /// Everything as one string of bytes, which `load_tokenizer` turns back into an equal tokenizer.
   std::string save() const;
 
