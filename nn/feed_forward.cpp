@@ -6,33 +6,33 @@ namespace norma::nn {
 
 namespace {
 
-Activation fused(FfnActivation activation) {
+norma::Activation fused(Activation activation) {
   switch (activation) {
-    case FfnActivation::relu:
-      return Activation::relu;
-    case FfnActivation::gelu:
-      return Activation::gelu;
-    case FfnActivation::gelu_tanh:
-      return Activation::gelu_tanh;
-    case FfnActivation::silu:
-      return Activation::silu;
-    case FfnActivation::swiglu:
+    case Activation::relu:
+      return norma::Activation::relu;
+    case Activation::gelu:
+      return norma::Activation::gelu;
+    case Activation::gelu_tanh:
+      return norma::Activation::gelu_tanh;
+    case Activation::silu:
+      return norma::Activation::silu;
+    case Activation::swiglu:
       break;
   }
-  return Activation::none;
+  return norma::Activation::none;
 }
 
-Tensor activate(const Tensor& x, FfnActivation activation) {
+Tensor activate(const Tensor& x, Activation activation) {
   switch (activation) {
-    case FfnActivation::relu:
+    case Activation::relu:
       return relu(x);
-    case FfnActivation::gelu:
+    case Activation::gelu:
       return gelu(x);
-    case FfnActivation::gelu_tanh:
+    case Activation::gelu_tanh:
       return gelu(x, "tanh");
-    case FfnActivation::silu:
+    case Activation::silu:
       return silu(x);
-    case FfnActivation::swiglu:
+    case Activation::swiglu:
       break;
   }
   return x;
@@ -50,7 +50,7 @@ FeedForward::FeedForward(const FeedForwardConfig& options)
     register_module(name, *layer);
     return layer;
   };
-  if (config.activation == FfnActivation::swiglu) {
+  if (config.activation == Activation::swiglu) {
     gate_proj_ = add("gate_proj", config.d_model, config.d_ff);
     up_proj_ = add("up_proj", config.d_model, config.d_ff);
     down_proj_ = add("down_proj", config.d_ff, config.d_model);

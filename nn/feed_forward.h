@@ -11,23 +11,23 @@
 namespace norma::nn {
 
 /// The non-linearity of a feed-forward network. The gated one has three matrices.
-enum class FfnActivation { relu, gelu, gelu_tanh, silu, swiglu };
+enum class Activation { relu, gelu, gelu_tanh, silu, swiglu };
 
 template <>
-struct EnumNames<FfnActivation> {
-  static constexpr const char* type = "FfnActivation";
-  static constexpr auto values = std::to_array<std::pair<FfnActivation, std::string_view>>(
-      {{FfnActivation::relu, "relu"},
-       {FfnActivation::gelu, "gelu"},
-       {FfnActivation::gelu_tanh, "gelu_tanh"},
-       {FfnActivation::silu, "silu"},
-       {FfnActivation::swiglu, "swiglu"}});
+struct EnumNames<Activation> {
+  static constexpr const char* type = "Activation";
+  static constexpr auto values =
+      std::to_array<std::pair<Activation, std::string_view>>({{Activation::relu, "relu"},
+                                                              {Activation::gelu, "gelu"},
+                                                              {Activation::gelu_tanh, "gelu_tanh"},
+                                                              {Activation::silu, "silu"},
+                                                              {Activation::swiglu, "swiglu"}});
 };
 
 struct FeedForwardConfig {
   std::int64_t d_model = 0;
   std::int64_t d_ff = 0;
-  FfnActivation activation = FfnActivation::gelu;
+  Activation activation = Activation::gelu;
   double dropout = 0.0;  ///< on the hidden layer
   bool bias = true;
 };

@@ -27,7 +27,7 @@ void Linear::reset_parameters() {
   if (bias.defined()) init::uniform_(bias, -limit, limit);
 }
 
-Tensor Linear::forward(const Tensor& x, Activation activation) {
+Tensor Linear::forward(const Tensor& x, norma::Activation activation) {
   return linear(x, weight, bias, activation);
 }
 

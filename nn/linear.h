@@ -12,7 +12,7 @@ class Linear : public Layer<Linear> {
  public:
   Linear(std::int64_t in_features, std::int64_t out_features, bool bias = true);
   /// `activation` is fused into the product; hooks of this layer then see the activated output.
-  Tensor forward(const Tensor& x, Activation activation = Activation::none);
+  Tensor forward(const Tensor& x, norma::Activation activation = norma::Activation::none);
   void reset_parameters();
   std::string extra_repr() const override;
 

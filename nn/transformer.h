@@ -32,7 +32,7 @@ struct TransformerConfig {
   std::int64_t num_kv_heads = 0;  ///< 0: num_heads
   std::int64_t d_ff = 0;          ///< 0: 4 * d_model
   std::int64_t num_layers = 1;
-  FfnActivation activation = FfnActivation::gelu;
+  Activation activation = Activation::gelu;
   NormKind norm = NormKind::layer_norm;
   NormPlacement placement = NormPlacement::pre;
   std::optional<double> eps = std::nullopt;  ///< of the norms; default of the kind

@@ -149,7 +149,7 @@ TEST_CASE("impossible attention shapes name the fields") {
 TEST_CASE("FeedForward is its formula for every activation, with and without hooks") {
   manual_seed(6);
   const Tensor x = input();
-  for (const auto& [activation, name] : nn::EnumNames<nn::FfnActivation>::values) {
+  for (const auto& [activation, name] : nn::EnumNames<nn::Activation>::values) {
     INFO(name);
     nn::FeedForward ffn({.d_model = 8, .d_ff = 12, .activation = activation});
     ffn.to(float64);
@@ -159,20 +159,20 @@ TEST_CASE("FeedForward is its formula for every activation, with and without hoo
       throw ValueError("test", wanted);
     };
     Tensor expected;
-    if (activation == nn::FfnActivation::swiglu) {
+    if (activation == nn::Activation::swiglu) {
       expected = child("down_proj")(silu(child("gate_proj")(x)) * child("up_proj")(x));
     } else {
       const Tensor h = child("fc1")(x);
-      const Tensor a = activation == nn::FfnActivation::relu        ? relu(h)
-                       : activation == nn::FfnActivation::gelu      ? gelu(h)
-                       : activation == nn::FfnActivation::gelu_tanh ? gelu(h, "tanh")
+      const Tensor a = activation == nn::Activation::relu        ? relu(h)
+                       : activation == nn::Activation::gelu      ? gelu(h)
+                       : activation == nn::Activation::gelu_tanh ? gelu(h, "tanh")
                                                                     : silu(h);
       expected = child("fc2")(a);
     }
     CHECK(allclose(ffn(x), expected, tight));
     ffn.children()[0]->register_forward_hook([&](nn::Module&, const Tensor&, const Tensor& h) {
       // Hooks of fc1 see it before the activation.
-      if (activation == nn::FfnActivation::relu) CHECK(amin(h.flatten(), {0}).item() < 0.0);
+      if (activation == nn::Activation::relu) CHECK(amin(h.flatten(), {0}).item() < 0.0);
     });
     CHECK(allclose(ffn(x), expected, tight));
   }

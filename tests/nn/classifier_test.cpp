@@ -86,7 +86,7 @@ TEST_CASE("every parameter of every variant gets a gradient") {
       config.pooling = nn::Pooling::mean_max;
       config.encoder.placement = placement;
       config.encoder.positions = gated ? nn::Positions::rope : nn::Positions::learned;
-      config.encoder.activation = gated ? nn::FfnActivation::swiglu : nn::FfnActivation::gelu;
+      config.encoder.activation = gated ? nn::Activation::swiglu : nn::Activation::gelu;
       config.encoder.qk_norm = gated ? nn::NormKind::rms_norm : nn::NormKind::none;
       nn::TransformerClassifier model(config);
       const Tensor tokens = randint(1, 20, {4, 10});

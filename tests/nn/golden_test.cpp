@@ -82,7 +82,7 @@ std::vector<Recipe> recipes() {
                    .num_heads = 2,
                    .d_ff = 12,
                    .num_layers = 2,
-                   .activation = nn::FfnActivation::relu,
+                   .activation = nn::Activation::relu,
                    .norm = nn::NormKind::layer_norm,
                    .placement = nn::NormPlacement::post,
                    .dropout = 0.0,
@@ -122,9 +122,10 @@ TEST_CASE("layers equal PyTorch's", "[golden]") {
                                  .softcap = 1.5});
   check_layer("attention_qk_norm_softcap", capped,
               [&](const Tensor& x) { return capped(x, padding); });
-  const std::pair<const char*, nn::FfnActivation> activations[] = {{"gelu", nn::FfnActivation::gelu},
-                                                                {"relu", nn::FfnActivation::relu},
-                                                                {"swiglu", nn::FfnActivation::swiglu}};
+  const std::pair<const char*, nn::Activation> activations[] = {
+      {"gelu", nn::Activation::gelu},
+      {"relu", nn::Activation::relu},
+      {"swiglu", nn::Activation::swiglu}};
   for (const auto& [name, activation] : activations) {
     nn::FeedForward feed_forward({.d_model = 8, .d_ff = 12, .activation = activation});
     check_layer(std::string("feed_forward_") + name, feed_forward);

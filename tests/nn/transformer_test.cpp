@@ -58,7 +58,7 @@ TEST_CASE("each placement is its formula") {
 
 TEST_CASE("the block registers its parts under the names of PyTorch and HF") {
   nn::TransformerConfig config = small(nn::NormPlacement::pre);
-  config.activation = nn::FfnActivation::swiglu;
+  config.activation = nn::Activation::swiglu;
   config.norm = nn::NormKind::rms_norm;
   config.qk_norm = nn::NormKind::rms_norm;
   config.bias = false;
