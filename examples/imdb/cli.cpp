@@ -92,8 +92,8 @@ void add_train(CLI::App& app, TrainArguments& arguments) {
   train->add_option("--stop-after", arguments.stop_after, "save and stop after N steps")
       ->check(CLI::PositiveNumber)
       ->type_name("N");
-  train->add_flag("--no-baseline", arguments.no_baseline,
-                  "do not train the linear baseline for the report");
+  train->add_flag("--with-baseline", arguments.with_baseline,
+                  "train the linear baseline, too, and show it in the report");
   add_config_flags(*train, arguments);
   train->callback([&arguments] { run_train(arguments); });
 }
