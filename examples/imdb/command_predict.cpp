@@ -63,8 +63,8 @@ void run_predict(const ModelArguments& arguments) {
   std::vector<std::string> texts;
   for (const auto& raw : gather_texts(arguments)) {
     texts.push_back(clean_text(raw));
-    norma::check(!texts.back().empty(), "predict", "a review must hold some text; number {} is empty",
-                 texts.size());
+    norma::check(!texts.back().empty(), "predict",
+                 "a review must hold some text; number {} is empty", texts.size());
   }
   norma::check(!texts.empty(), "predict", "no text given; see `imdb predict --help`");
   const BatchOptions options = make_batch_options(loaded.config);

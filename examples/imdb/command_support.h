@@ -16,7 +16,8 @@ namespace imdb {
 /// Sets the number of CPU threads (0: all this process may use) and returns it.
 int set_threads(std::int64_t threads);
 
-/// The device of that name. Throws norma::DeviceError when it is none, or this build or machine lacks it.
+/// The device of that name. Throws norma::DeviceError when it is none, or this build or machine
+/// lacks it.
 norma::Device make_device(const std::string& name);
 
 /// A line on standard error.
@@ -31,7 +32,8 @@ struct LoadedModel {
   TrainConfig config;
   TrainState state;
   std::shared_ptr<const Tokenizer> tokenizer;
-  std::unique_ptr<norma::nn::TransformerClassifier> model;  ///< in eval mode, averaged weights if there are
+  std::unique_ptr<norma::nn::TransformerClassifier>
+      model;  ///< in eval mode, averaged weights if there are
 };
 
 /// Loads the model that `--model` means. Throws norma::FileError or norma::ValueError.

@@ -9,10 +9,6 @@
 namespace imdb {
 namespace {
 
-// The cut between training and development never moves with --seed: runs with several seeds are
-// compared.
-constexpr std::uint64_t kSplitSeed = 1;
-
 // The same number of each class, whatever the order of the reviews.
 void limit_training(DevSplit& split, const std::vector<Review>& reviews, std::int64_t limit) {
   if (limit == 0 || limit >= static_cast<std::int64_t>(split.train.size())) return;

@@ -12,6 +12,10 @@
 
 namespace imdb {
 
+/// The cut between training and development does not move with --seed: runs with several seeds are
+/// compared on the same reviews.
+inline constexpr std::uint64_t kSplitSeed = 0;
+
 struct RunData {
   Dataset dataset;
   DevSplit split;
