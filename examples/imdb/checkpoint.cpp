@@ -1,6 +1,6 @@
 #include "imdb/checkpoint.h"
 
-#include "imdb/atomic_file.h"
+#include "imdb/files.h"
 #include "norma/core/safetensors.h"
 
 namespace imdb {
@@ -11,7 +11,7 @@ void save_tensors(const TensorMap& tensors, const fs::path& path) {
   try {
     norma::safetensors::save_file(tensors, path, {{"format", "pt"}});
   } catch (const norma::FileError& error) {
-    throw WriteError("write", error.what());
+    throw WriteError(error);
   }
 }
 

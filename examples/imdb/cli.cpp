@@ -8,8 +8,8 @@
 #include <exception>
 #include <new>
 
-#include "imdb/atomic_file.h"
 #include "imdb/commands.h"
+#include "imdb/files.h"
 #include "imdb/metrics.h"
 #include "imdb/run_error.h"
 #include "norma/core/error.h"
@@ -92,8 +92,8 @@ void add_train(CLI::App& app, TrainArguments& arguments) {
   train->add_option("--stop-after", arguments.stop_after, "save and stop after N steps")
       ->check(CLI::PositiveNumber)
       ->type_name("N");
-  train->add_flag("--with-baseline", arguments.with_baseline,
-                  "train the linear baseline, too, and show it in the report");
+  train->add_flag("--no-baseline", arguments.no_baseline,
+                  "do not train the linear baseline (five seconds) for the report");
   add_config_flags(*train, arguments);
   train->callback([&arguments] { run_train(arguments); });
 }

@@ -2,9 +2,9 @@
 #include <cstdio>
 #include <nlohmann/json.hpp>
 
-#include "imdb/atomic_file.h"
 #include "imdb/baseline.h"
 #include "imdb/command_support.h"
+#include "imdb/files.h"
 #include "imdb/metrics.h"
 
 namespace imdb {

@@ -6,9 +6,9 @@
 #include <iterator>
 #include <sstream>
 
-#include "imdb/atomic_file.h"
 #include "imdb/command_support.h"
 #include "imdb/evaluate.h"
+#include "imdb/files.h"
 #include "imdb/model.h"
 #include "imdb/text.h"
 #include "norma/core/error.h"

@@ -6,8 +6,8 @@
 #include <cstdio>
 #include <ctime>
 
-#include "imdb/atomic_file.h"
 #include "imdb/checkpoint.h"
+#include "imdb/files.h"
 #include "imdb/metrics.h"
 #include "imdb/model.h"
 #include "norma/core/error.h"

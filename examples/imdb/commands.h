@@ -21,7 +21,7 @@ struct TrainArguments {
   std::string resume;           ///< run to continue; empty: start anew
   bool overwrite = false;       ///< replace a run that is already in `out`
   std::int64_t stop_after = 0;  ///< save and stop after so many steps; 0: never
-  bool with_baseline = false;   ///< train the linear baseline too, for the report
+  bool no_baseline = false;     ///< leave the linear baseline out of the report
 };
 
 /// Arguments of `eval`, `predict` and `info`, which start from a checkpoint.

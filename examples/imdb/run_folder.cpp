@@ -2,8 +2,8 @@
 
 #include <algorithm>
 
-#include "imdb/atomic_file.h"
 #include "imdb/checkpoint.h"
+#include "imdb/files.h"
 #include "norma/core/error.h"
 
 namespace imdb {
