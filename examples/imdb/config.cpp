@@ -116,7 +116,7 @@ std::vector<ConfigField> make_fields() {
        0,
        0,
        {"constant", "linear", "cosine", "inverse_sqrt", "wsd"}},
-      {"train", "warmup_steps", "steps of linear warm-up", &C::warmup_steps, 0, kCount},
+      {"train", "warmup_steps", "steps of linear warm-up, at most half of the run", &C::warmup_steps, 0, kCount},
       {"train", "ema_decay", "decay of the moving average of the weights; 0: none", &C::ema_decay,
        0, kBelowOne},
       {"train", "checkpoint_every", "steps between checkpoints; 0: one an epoch",
