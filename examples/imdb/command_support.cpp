@@ -1,7 +1,5 @@
 #include "imdb/command_support.h"
 
-#include <omp.h>
-
 #include <algorithm>
 #include <cstdio>
 #include <ctime>
@@ -12,12 +10,13 @@
 #include "imdb/model.h"
 #include "norma/core/error.h"
 #include "norma/core/factory.h"
+#include "norma/ops/threads.h"
 
 namespace imdb {
 
 int set_threads(std::int64_t threads) {
   const int count = threads > 0 ? static_cast<int>(threads) : available_processors();
-  omp_set_num_threads(count);
+  norma::set_num_threads(count);
   return count;
 }
 
