@@ -1,8 +1,8 @@
 #include "support/catch.h"
 
+#include "norma/core/allocator.h"
 #include "norma/core/autograd.h"
 #include "norma/core/factory.h"
-#include "norma/core/storage.h"
 #include "norma/ops/dropout.h"
 #include "norma/ops/elementwise.h"
 #include "support/compare.h"

@@ -1,5 +1,6 @@
 #include "support/catch.h"
 
+#include "norma/core/allocator.h"
 #include "norma/core/autograd.h"
 #include "norma/core/factory.h"
 #include "norma/ops/elementwise.h"
