@@ -60,6 +60,30 @@ asan: build/.packages ## Run the core and ops tests under AddressSanitizer and U
 	cmake --build --preset asan --parallel $(JOBS)
 	ctest --preset asan --parallel $(JOBS)
 
+BENCHMARK_JSON ?= build/benchmark/results.json
+.PHONY: benchmark-program
+benchmark-program: build/.packages
+ifneq ($(PACKAGES),skip)
+	@tools/install_packages.sh libbenchmark-dev
+endif
+	cmake --preset benchmark
+	cmake --build --preset benchmark --parallel $(JOBS)
+
+.PHONY: benchmark
+benchmark: benchmark-program ## Time operations and a training step against this machine's ceilings
+	build/benchmark/bin/norma_benchmark --json $(BENCHMARK_JSON) $(ARGS)
+
+.PHONY: benchmark-pytorch
+benchmark-pytorch: benchmark-program $(TORCH_VENV)/bin/python ## Time the same in PyTorch (from PyPI, outside of the repository)
+	$(TORCH_VENV)/bin/python benchmarks/compare_pytorch.py --json build/benchmark/pytorch.json $(ARGS)
+
+$(TORCH_VENV)/bin/python:
+ifneq ($(PACKAGES),skip)
+	@tools/install_packages.sh python3 python3-venv
+endif
+	$(PYTHON) -m venv $(TORCH_VENV)
+	$(TORCH_VENV)/bin/pip install --quiet torch numpy safetensors || (rm -rf $(TORCH_VENV); false)
+
 .PHONY: format
 format: ## Format all C++ with clang-format
 	$(sources) | xargs clang-format -i

@@ -2,8 +2,7 @@
 
 #include <algorithm>
 
-#include "imdb/checkpoint.h"
-#include "imdb/files.h"
+#include "imdb/atomic_file.h"
 #include "norma/core/error.h"
 
 namespace imdb {
@@ -17,6 +16,7 @@ using norma::ValueError;
 constexpr char kRuns[] = "runs";
 constexpr char kCheckpoints[] = "checkpoints";
 constexpr char kPrefix[] = "step-";
+constexpr char kStateFile[] = "state.json";  // every checkpoint has one
 
 bool is_checkpoint(const fs::path& folder) {
   std::error_code ignored;

@@ -6,7 +6,7 @@
 #include <string>
 #include <string_view>
 
-#include "imdb/files.h"
+#include "imdb/atomic_file.h"
 
 namespace imdb {
 

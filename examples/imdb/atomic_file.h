@@ -1,4 +1,4 @@
-// Reading and writing the files of a run.
+// Files that are either whole or absent, and folders likewise.
 #pragma once
 
 #include <filesystem>
@@ -14,14 +14,13 @@ namespace imdb {
 /// a file that cannot be read is bad input (norma::FileError, exit code 2).
 struct WriteError : norma::FileError {
   using norma::FileError::FileError;
-  explicit WriteError(const norma::FileError& error) : norma::FileError(error) {}
 };
 
 /// The whole file. Throws norma::FileError when it is missing or cannot be read.
 std::string read_file(const std::filesystem::path& path);
 
 /// Writes `path` so that a crash at any moment leaves the old content or the new, never a part:
-/// (norma::AtomicFile). Throws WriteError; then nothing has changed.
+/// temporary file in the same folder, fsync, rename. Throws WriteError; then nothing has changed.
 void write_file_atomic(const std::filesystem::path& path, std::string_view content);
 
 /// Creates a folder and its parents. Throws WriteError.

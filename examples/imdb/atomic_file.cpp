@@ -1,4 +1,4 @@
-#include "imdb/files.h"
+#include "imdb/atomic_file.h"
 
 #include <fcntl.h>
 #include <unistd.h>
@@ -6,8 +6,6 @@
 #include <cerrno>
 #include <cstring>
 #include <iterator>
-
-#include "norma/core/atomic_file.h"
 
 namespace imdb {
 namespace {
@@ -50,13 +48,23 @@ void sync_to_disk(const fs::path& path) {
 }
 
 void write_file_atomic(const fs::path& path, std::string_view content) {
+  const fs::path temporary = path.string() + ".tmp" + std::to_string(::getpid());
   try {
-    norma::AtomicFile file(path);
-    file.write(content);
-    file.commit();
-  } catch (const norma::FileError& error) {
-    throw WriteError(error);
+    Descriptor file{::open(temporary.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644)};
+    if (file.value < 0) fail(path, "create", errno);
+    while (!content.empty()) {
+      const auto written = ::write(file.value, content.data(), content.size());
+      if (written < 0 && errno == EINTR) continue;
+      if (written <= 0) fail(path, "write", written < 0 ? errno : ENOSPC);
+      content.remove_prefix(static_cast<std::size_t>(written));
+    }
+    if (::fsync(file.value) != 0) fail(path, "sync", errno);
+    if (::rename(temporary.c_str(), path.c_str()) != 0) fail(path, "rename to", errno);
+  } catch (...) {
+    ::unlink(temporary.c_str());
+    throw;
   }
+  if (path.has_parent_path()) sync_to_disk(path.parent_path());  // makes the rename last
 }
 
 void make_directories(const fs::path& path) {

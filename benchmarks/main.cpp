@@ -1,0 +1,141 @@
+// Runs the cases under Google Benchmark and holds each against this machine's ceiling.
+//
+//   norma_benchmark [--json FILE] [--export FOLDER] [--benchmark_filter=REGEX ...]
+//
+// JSON: a list of {name, value, unit, goal, holds}; value is the fraction of the ceiling.
+#include <benchmark/benchmark.h>
+#include <spdlog/fmt/fmt.h>
+
+#include <algorithm>
+#include <fstream>
+#include <iostream>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <set>
+
+#include "case.h"
+#include "ceiling.h"
+
+namespace norma::benchmarks {
+namespace {
+
+void time_case(benchmark::State& state, const Case& item) {
+  // Google Benchmark calls this more than once; the gate holds for all of them.
+  static std::set<std::string> passed;
+  try {
+    if (passed.insert(item.name).second) item.gate();
+    item.run();  // Warms up: first touch of memory, code generation of oneDNN.
+  } catch (const std::exception& error) {
+    passed.erase(item.name);
+    state.SkipWithError(error.what());
+    return;
+  }
+  const bool by_memory = item.bytes > 0.0;
+  const auto ceiling = [&] {
+    return by_memory ? copy_bandwidth(static_cast<std::int64_t>(item.working_set))
+                     : multiply_add_peak();
+  };
+  const double before = ceiling();
+  for (auto _ : state) item.run();
+  state.counters["ceiling"] = std::max(before, ceiling());
+  state.counters["work"] = by_memory ? item.bytes : item.flops;
+}
+
+/// Prints what Google Benchmark prints and collects the fractions.
+class Reporter : public benchmark::ConsoleReporter {
+ public:
+  explicit Reporter(std::map<std::string, double> goals)
+      : ConsoleReporter(OO_None), goals_(std::move(goals)) {}
+
+  void ReportRuns(const std::vector<Run>& runs) override {
+    ConsoleReporter::ReportRuns(runs);
+    for (const Run& run : runs) {
+      const std::string name = run.run_name.function_name;
+      const double goal = goals_.at(name);
+      nlohmann::json row{{"name", name}, {"unit", "fraction of the ceiling"}, {"goal", goal}};
+      if (run.error_occurred) {
+        row["value"] = nullptr;
+        row["error"] = run.error_message;
+        row["holds"] = false;
+      } else {
+        const double seconds = run.real_accumulated_time / static_cast<double>(run.iterations);
+        const double fraction =
+            run.counters.at("work").value / seconds / run.counters.at("ceiling").value;
+        row["value"] = fraction;
+        row["milliseconds"] = seconds * 1e3;
+        row["holds"] = fraction >= goal;
+      }
+      rows_.push_back(row);
+    }
+  }
+
+  const nlohmann::json& rows() const { return rows_; }
+
+ private:
+  std::map<std::string, double> goals_;
+  nlohmann::json rows_ = nlohmann::json::array();
+};
+
+void print_table(const nlohmann::json& rows) {
+  fmt::print("\n{:<40} {:>10} {:>10} {:>8}\n", "", "ms", "of ceiling", "goal");
+  for (const auto& row : rows) {
+    if (row["value"].is_null()) {
+      fmt::print("{:<40} {}\n", row["name"].get<std::string>(), row["error"].get<std::string>());
+      continue;
+    }
+    fmt::print("{:<40} {:>10.4f} {:>9.0f}% {:>7.0f}%{}\n", row["name"].get<std::string>(),
+               row["milliseconds"].get<double>(), 100.0 * row["value"].get<double>(),
+               100.0 * row["goal"].get<double>(), row["holds"].get<bool>() ? "" : "  missed");
+  }
+}
+
+}  // namespace
+}  // namespace norma::benchmarks
+
+int main(int argc, char** argv) {
+  using namespace norma::benchmarks;
+  std::string json_file;
+  std::string export_folder;
+  std::vector<char*> rest{argv[0]};
+  for (int i = 1; i < argc; ++i) {
+    const std::string argument = argv[i];
+    if (argument == "--json" && i + 1 < argc)
+      json_file = argv[++i];
+    else if (argument == "--export" && i + 1 < argc)
+      export_folder = argv[++i];
+    else
+      rest.push_back(argv[i]);
+  }
+  int count = static_cast<int>(rest.size());
+  benchmark::Initialize(&count, rest.data());
+  if (benchmark::ReportUnrecognizedArguments(count, rest.data())) return 2;
+  if (!export_folder.empty()) {
+    export_training(export_folder);
+    return 0;
+  }
+
+  std::vector<Case> cases = operation_cases();
+  for (Case& item : training_cases()) cases.push_back(std::move(item));
+  std::map<std::string, double> goals;
+  for (const Case& item : cases) {
+    goals[item.name] = item.goal;
+    benchmark::RegisterBenchmark(item.name.c_str(),
+                                 [&item](benchmark::State& state) { time_case(state, item); })
+        ->UseRealTime()
+        ->Unit(benchmark::kMillisecond);
+  }
+  Reporter reporter(std::move(goals));
+  benchmark::RunSpecifiedBenchmarks(&reporter);
+  print_table(reporter.rows());
+  if (!json_file.empty()) {
+    std::ofstream file(json_file);
+    file << reporter.rows().dump(2) << '\n';
+    if (!file) {
+      std::cerr << "norma_benchmark: cannot write " << json_file << '\n';
+      return 2;
+    }
+  }
+  // A missed goal is a number to read; a wrong result is a failure.
+  return std::ranges::any_of(reporter.rows(),
+                             [](const auto& row) { return row["value"].is_null(); });
+}
