@@ -16,9 +16,7 @@ std::atomic<std::uint64_t> next_sequence{1};
 /// which it keeps alive.
 class GradAccumulator final : public Node {
  public:
-  // Made when the first operation on the leaf is connected, so after that operation's node, which
-  // must still come later on the tape.
-  explicit GradAccumulator(const Tensor& leaf) : Node(std::uint64_t{0}), leaf_(leaf) {
+  explicit GradAccumulator(const Tensor& leaf) : leaf_(leaf) {
     outputs.push_back({leaf.shape(), leaf.dtype(), leaf.device()});
   }
   std::string name() const override { return "accumulate_grad"; }
@@ -52,8 +50,7 @@ class GradAccumulator final : public Node {
 
 }  // namespace
 
-Node::Node() : Node(next_sequence.fetch_add(1, std::memory_order_relaxed)) {}
-Node::Node(std::uint64_t sequence) : sequence_(sequence) {
+Node::Node() : sequence_(next_sequence.fetch_add(1, std::memory_order_relaxed)) {
   live_nodes.fetch_add(1, std::memory_order_relaxed);
 }
 Node::~Node() { live_nodes.fetch_sub(1, std::memory_order_relaxed); }

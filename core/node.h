@@ -60,10 +60,6 @@ class Node : public std::enable_shared_from_this<Node> {
   /// Nodes alive in this process: 0 when no graph is.
   static std::int64_t live_count();
 
- protected:
-  /// A node at a position of its own choice: 0 for a leaf, which comes before every operation.
-  explicit Node(std::uint64_t sequence);
-
  private:
   std::uint64_t sequence_;
 };

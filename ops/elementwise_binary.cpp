@@ -245,6 +245,8 @@ Tensor logical_and(const Tensor& a, const Tensor& b) {
 }
 Tensor logical_or(const Tensor& a, const Tensor& b) { return compare<BinaryOp::logical_or>(a, b); }
 Tensor logical_xor(const Tensor& a, const Tensor& b) {
+  check_operands(a, b, "logical_xor");
+  broadcast_shapes(a.shape(), b.shape(), "logical_xor");  // the error must name this operation
   return ne(logical_not(logical_not(a)), logical_not(logical_not(b)));
 }
 

@@ -8,8 +8,8 @@
 #include <exception>
 #include <new>
 
-#include "imdb/atomic_file.h"
 #include "imdb/commands.h"
+#include "imdb/files.h"
 #include "imdb/metrics.h"
 #include "imdb/run_error.h"
 #include "norma/core/error.h"
@@ -93,7 +93,7 @@ void add_train(CLI::App& app, TrainArguments& arguments) {
       ->check(CLI::PositiveNumber)
       ->type_name("N");
   train->add_flag("--no-baseline", arguments.no_baseline,
-                  "do not train the linear baseline for the report");
+                  "do not train the linear baseline (five seconds) for the report");
   add_config_flags(*train, arguments);
   train->callback([&arguments] { run_train(arguments); });
 }

@@ -35,7 +35,7 @@ std::vector<ConfigField> make_fields() {
        &C::tokenizer,
        0,
        0,
-       {"words", "bpe", "unigram"}},
+       {"word", "bpe", "unigram"}},
       {"data", "vocab_size", "entries of the vocabulary, special tokens included", &C::vocab_size,
        64, 4e6},
       {"data", "max_length", "tokens kept of a review: its head and its tail", &C::max_length, 4,
@@ -82,8 +82,10 @@ std::vector<ConfigField> make_fields() {
        &C::pooling,
        0,
        0,
-       {"mean", "max", "mean+max", "cls"}},
+       {"mean", "max", "mean_max", "cls"}},
       {"model", "qk_norm", "RMS-normalize queries and keys of each head", &C::qk_norm},
+      {"model", "embedding_std", "standard deviation of the initial embeddings", &C::embedding_std,
+       0, 10},
       {"model", "dropout", "dropout on the output of each residual branch", &C::dropout, 0,
        kBelowOne},
       {"model", "attention_dropout", "dropout on attention probabilities", &C::attention_dropout, 0,
@@ -114,7 +116,7 @@ std::vector<ConfigField> make_fields() {
        0,
        0,
        {"constant", "linear", "cosine", "inverse_sqrt", "wsd"}},
-      {"train", "warmup_steps", "steps of linear warm-up", &C::warmup_steps, 0, kCount},
+      {"train", "warmup_steps", "steps of linear warm-up, at most half of the run", &C::warmup_steps, 0, kCount},
       {"train", "ema_decay", "decay of the moving average of the weights; 0: none", &C::ema_decay,
        0, kBelowOne},
       {"train", "checkpoint_every", "steps between checkpoints; 0: one an epoch",
@@ -213,6 +215,8 @@ void validate(const TrainConfig& c) {
   check((c.norm == "none") == (c.placement == "none"), "config",
         "norm and placement must both be none or neither; got norm {} and placement {}", c.norm,
         c.placement);
+  check(c.bigram_buckets != 1, "config",
+        "bigram_buckets must be 0 or at least 2, for one is the padding's; got 1");
   check(!c.preset.empty(), "config", "preset must have a name; got an empty one");
 }
 

@@ -24,7 +24,7 @@ struct TrainConfig {
   std::int64_t threads = 0;    ///< 0: all cores of this machine
 
   // [data]
-  std::string tokenizer = "words";  ///< words | bpe | unigram
+  std::string tokenizer = "word";   ///< word | bpe | unigram
   std::int64_t vocab_size = 20000;  ///< entries, special tokens included
   std::int64_t max_length = 256;    ///< tokens kept of a review: its head and its tail
   std::int64_t head_length = 64;    ///< tokens kept from the start; the rest come from the end
@@ -42,8 +42,9 @@ struct TrainConfig {
   std::string norm = "rms_norm";   ///< layer_norm | rms_norm | none
   std::string placement = "pre";   ///< pre | post | none
   std::string positions = "rope";  ///< rope | learned | none
-  std::string pooling = "mean";    ///< mean | max | mean+max | cls
+  std::string pooling = "mean";    ///< mean | max | mean_max | cls
   bool qk_norm = false;
+  double embedding_std = 0.02;     ///< of the initial embeddings
   double dropout = 0.0;            ///< on the output of each residual branch
   double attention_dropout = 0.0;  ///< on attention probabilities
   double embedding_dropout = 0.4;  ///< on the elements of the embeddings

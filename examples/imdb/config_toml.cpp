@@ -4,8 +4,8 @@
 #include <cctype>
 #include <nlohmann/json.hpp>
 
-#include "imdb/atomic_file.h"
 #include "imdb/config.h"
+#include "imdb/files.h"
 #include "norma/core/error.h"
 
 namespace imdb {

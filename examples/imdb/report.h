@@ -25,7 +25,7 @@ struct ConfusionMatrix {
 };
 
 /// A linear model on the same data, for comparison.
-struct BaselineResult {
+struct BaselineSummary {
   bool known = false;
   double test_accuracy = 0;
   double seconds = 0;
@@ -37,7 +37,7 @@ struct ReportData {
   std::vector<StepRecord> steps;
   ConfusionMatrix confusion;
   std::vector<Mistake> mistakes;  ///< most confident first
-  BaselineResult baseline;
+  BaselineSummary baseline;
   std::vector<std::pair<std::string, std::string>> facts;  ///< machine, program, time
 };
 

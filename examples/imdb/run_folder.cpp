@@ -2,7 +2,8 @@
 
 #include <algorithm>
 
-#include "imdb/atomic_file.h"
+#include "imdb/checkpoint.h"
+#include "imdb/files.h"
 #include "norma/core/error.h"
 
 namespace imdb {
@@ -16,7 +17,6 @@ using norma::ValueError;
 constexpr char kRuns[] = "runs";
 constexpr char kCheckpoints[] = "checkpoints";
 constexpr char kPrefix[] = "step-";
-constexpr char kStateFile[] = "state.json";  // every checkpoint has one
 
 bool is_checkpoint(const fs::path& folder) {
   std::error_code ignored;

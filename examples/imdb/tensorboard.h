@@ -6,7 +6,7 @@
 #include <string>
 #include <string_view>
 
-#include "imdb/atomic_file.h"
+#include "imdb/files.h"
 
 namespace imdb {
 

@@ -8,6 +8,7 @@ const Backend& cpu_backend() {
     using namespace cpu_kernels;
     Backend filled;
     add_memory_kernels(filled);
+    add_random_kernels(filled);
     add_elementwise_kernels(filled);
     add_unary_kernels(filled);
     add_binary_kernels(filled);

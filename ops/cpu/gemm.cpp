@@ -10,6 +10,7 @@
 
 #include "norma/core/factory.h"
 #include "norma/core/required_ops.h"
+#include "norma/ops/cpu/parallel.h"
 
 namespace norma::cpu_kernels {
 
@@ -36,18 +37,59 @@ int blas_int(std::int64_t value) {
 
 CBLAS_TRANSPOSE blas_transpose(bool transposed) { return transposed ? CblasTrans : CblasNoTrans; }
 
-}  // namespace
-
-void gemm(std::int64_t m, std::int64_t n, std::int64_t k, float alpha, Matrix<float> a,
-          Matrix<float> b, float beta, float* c, std::int64_t ldc) {
-  if (gemm_is_trivial(m, n, k, beta, c, ldc)) return;
 #ifdef NORMA_HAVE_DNNL
+
+void dnnl_gemm(std::int64_t m, std::int64_t n, std::int64_t k, float alpha, Matrix<float> a,
+               Matrix<float> b, float beta, float* c, std::int64_t ldc) {
   const dnnl_status_t status = dnnl_sgemm(a.transposed ? 'T' : 'N', b.transposed ? 'T' : 'N', m, n,
                                           k, alpha, a.data, a.ld, b.data, b.ld, beta, c, ldc);
   check<Error>(status == dnnl_success, "gemm",
                "oneDNN must compute [{}, {}] = [{}, {}] [{}, {}]; got status {}; free memory, or "
                "build without oneDNN",
                m, n, m, k, k, n, static_cast<int>(status));
+}
+
+/// Whether the columns that oneDNN gathers from a transposed `a` fall into few sets of the cache,
+/// because its rows lie a multiple of 4 KiB apart: the product then runs at less than half speed
+/// (weight gradients of wide layers).
+bool has_aliasing_rows(const Matrix<float>& a, std::int64_t m, std::int64_t k) {
+  return a.transposed && a.ld % 1024 == 0 && m >= 64 && k >= 64;
+}
+
+/// The product with a copy of `a`, by blocks, in which rows lie a little further apart.
+void dnnl_gemm_unaliased(std::int64_t m, std::int64_t n, std::int64_t k, float alpha,
+                         Matrix<float> a, Matrix<float> b, float beta, float* c, std::int64_t ldc) {
+  constexpr std::int64_t block_k = 512, block_m = 1024, gap = 16;
+  const std::int64_t ld = std::min(m, block_m) + gap;
+  const Tensor buffer = empty({std::min(k, block_k), ld}, {.dtype = float32});
+  float* const copy = buffer.data<float>();
+  for (std::int64_t i = 0; i < m; i += block_m) {
+    const std::int64_t columns = std::min(block_m, m - i);
+    for (std::int64_t l = 0; l < k; l += block_k) {
+      const std::int64_t rows = std::min(block_k, k - l);
+      parallel_for(rows, columns, [&](std::int64_t begin, std::int64_t end) {
+        for (std::int64_t row = begin; row < end; ++row)
+          std::copy_n(a.data + (l + row) * a.ld + i, columns, copy + row * ld);
+      });
+      const Matrix<float> rest{b.data + (b.transposed ? l : l * b.ld), b.ld, b.transposed};
+      dnnl_gemm(columns, n, rows, alpha, {copy, ld, true}, rest, l == 0 ? beta : 1.0F, c + i * ldc,
+                ldc);
+    }
+  }
+}
+
+#endif
+
+}  // namespace
+
+void gemm(std::int64_t m, std::int64_t n, std::int64_t k, float alpha, Matrix<float> a,
+          Matrix<float> b, float beta, float* c, std::int64_t ldc) {
+  if (gemm_is_trivial(m, n, k, beta, c, ldc)) return;
+#ifdef NORMA_HAVE_DNNL
+  if (has_aliasing_rows(a, m, k))
+    dnnl_gemm_unaliased(m, n, k, alpha, a, b, beta, c, ldc);
+  else
+    dnnl_gemm(m, n, k, alpha, a, b, beta, c, ldc);
 #else
   cblas_sgemm(CblasRowMajor, blas_transpose(a.transposed), blas_transpose(b.transposed),
               blas_int(m), blas_int(n), blas_int(k), alpha, a.data, blas_int(a.ld), b.data,

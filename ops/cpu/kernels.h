@@ -6,7 +6,8 @@
 namespace norma::cpu_kernels {
 
 // clang-format off
-void add_memory_kernels(Backend& table);       // memory.cpp: fill, copy, random numbers, all_finite
+void add_memory_kernels(Backend& table);       // memory.cpp: fill, copy, all_finite
+void add_random_kernels(Backend& table);       // random.cpp: uniform, normal, randint
 void add_elementwise_kernels(Backend& table);  // elementwise.cpp: clamp, where, add_scaled
 void add_unary_kernels(Backend& table);        // elementwise_unary.cpp, with the activations
 void add_binary_kernels(Backend& table);       // elementwise_binary.cpp

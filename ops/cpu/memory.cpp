@@ -2,9 +2,7 @@
 // numbers, finiteness.
 #include <array>
 #include <atomic>
-#include <cmath>
 #include <cstring>
-#include <numbers>
 
 #include "norma/ops/cpu/kernels.h"
 #include "norma/ops/cpu/parallel.h"
@@ -140,13 +138,19 @@ void copy_transposed(CopyPlan plan, int source_dim, To* out, const From* source)
 
   const std::int64_t bands = (rows.size + tile - 1) / tile;
   const auto copy_band = [&](std::int64_t row, To* to, const From* from) {
-    const std::int64_t row_end = std::min(row + tile, rows.size);
+    const std::int64_t height = std::min(tile, rows.size - row);
+    To square[tile][tile];
     for (std::int64_t column = 0; column < columns.size; column += tile) {
-      const std::int64_t column_end = std::min(column + tile, columns.size);
-      for (std::int64_t r = row; r < row_end; ++r)
-        for (std::int64_t c = column; c < column_end; ++c)
-          to[r * rows.out + c * columns.out] =
-              static_cast<To>(from[r * rows.source + c * columns.source]);
+      const std::int64_t width = std::min(tile, columns.size - column);
+      const From* const corner = from + row * rows.source + column * columns.source;
+      To* const target = to + row * rows.out + column * columns.out;
+      // Through a square of its own: whole cache lines on both sides, also where strides of a power
+      // of two map the rows of a tile to one cache set.
+      for (std::int64_t c = 0; c < width; ++c)
+        copy_run(square[c], 1, corner + c * columns.source, rows.source, height);
+      for (std::int64_t r = 0; r < height; ++r)
+        for (std::int64_t c = 0; c < width; ++c)
+          target[r * rows.out + c * columns.out] = square[c][r];
     }
   };
   parallel_for(outer * bands, tile * columns.size, [&](std::int64_t begin, std::int64_t end) {
@@ -214,103 +218,6 @@ void copy(const Tensor& out, const Tensor& source) {
   });
 }
 
-// -- random numbers -------------------------------------------------------------------------------
-
-/// Calls `body(block, words)` for the 128-bit blocks that `per_block` elements each take from.
-template <class Body>
-void for_each_block(std::int64_t count, std::int64_t per_block, const PhiloxState& state,
-                    const Body& body) {
-  parallel_for((count + per_block - 1) / per_block, 16 * per_block,
-               [&](std::int64_t begin, std::int64_t end) {
-                 for (std::int64_t block = begin; block < end; ++block)
-                   body(block,
-                        philox(state.seed, state.offset + static_cast<std::uint64_t>(block)));
-               });
-}
-
-/// Four uniforms in [0, 1) of a block in float, two in double.
-template <class A>
-auto uniforms(const std::array<std::uint32_t, 4>& words) {
-  if constexpr (std::is_same_v<A, double>)
-    return std::array<double, 2>{uniform_from_bits(words[0], words[1]),
-                                 uniform_from_bits(words[2], words[3])};
-  else
-    return std::array<float, 4>{uniform_from_bits(words[0]), uniform_from_bits(words[1]),
-                                uniform_from_bits(words[2]), uniform_from_bits(words[3])};
-}
-
-/// Writes what `make(u)` turns the uniforms of each block into.
-template <class T, class Make>
-void generate(const Tensor& out, const PhiloxState& state, const Make& make) {
-  using A = accumulate_t<T>;
-  constexpr std::int64_t per_block = std::is_same_v<A, double> ? 2 : 4;
-  T* const data = out.data<T>();
-  const std::int64_t count = out.numel();
-  for_each_block(count, per_block, state, [&](std::int64_t block, const auto& words) {
-    auto values = uniforms<A>(words);
-    make(values);
-    const std::int64_t first = block * per_block;
-    const std::int64_t present = std::min(per_block, count - first);
-    for (std::int64_t k = 0; k < present; ++k)
-      data[first + k] = static_cast<T>(values[static_cast<std::size_t>(k)]);
-  });
-}
-
-void uniform(const Tensor& out, PhiloxState state, double low, double high) {
-  visit_floating(out.dtype(), "uniform", [&]<class T>(TypeTag<T>) {
-    using A = accumulate_t<T>;
-    const A start = static_cast<A>(low);
-    const A range = static_cast<A>(high - low);
-    const A bound = static_cast<A>(high);
-    generate<T>(out, state, [&](auto& values) {
-      for (A& value : values) {
-        value = start + value * range;
-        // Rounding to T may reach the excluded bound.
-        if (static_cast<A>(static_cast<T>(value)) >= bound) value = start;
-      }
-    });
-  });
-}
-
-/// Box-Muller on pairs of uniforms: element 2k is the cosine, 2k + 1 the sine.
-void normal(const Tensor& out, PhiloxState state, double mean, double std) {
-  visit_floating(out.dtype(), "normal", [&]<class T>(TypeTag<T>) {
-    using A = accumulate_t<T>;
-    const A centre = static_cast<A>(mean);
-    const A scale = static_cast<A>(std);
-    generate<T>(out, state, [&](auto& values) {
-      for (std::size_t k = 0; k < values.size(); k += 2) {
-        const A radius = std::sqrt(A{-2} * std::log(A{1} - values[k]));  // 1 - u is never 0
-        const A angle = A{2} * std::numbers::pi_v<A> * values[k + 1];
-        values[k] = centre + scale * radius * std::cos(angle);
-        values[k + 1] = centre + scale * radius * std::sin(angle);
-      }
-    });
-  });
-}
-
-/// High 64 bits of the product.
-std::uint64_t multiply_high(std::uint64_t a, std::uint64_t b) {
-  __extension__ using Wide = unsigned __int128;
-  return static_cast<std::uint64_t>((static_cast<Wide>(a) * b) >> 64);
-}
-
-void randint(const Tensor& out, PhiloxState state, std::int64_t low, std::int64_t high) {
-  const std::uint64_t range = static_cast<std::uint64_t>(high) - static_cast<std::uint64_t>(low);
-  visit_all(out.dtype(), [&]<class T>(TypeTag<T>) {
-    T* const data = out.data<T>();
-    const std::int64_t count = out.numel();
-    for_each_block(count, 2, state, [&](std::int64_t block, const auto& words) {
-      for (std::int64_t k = 0; k < 2 && 2 * block + k < count; ++k) {
-        const std::size_t w = static_cast<std::size_t>(2 * k);
-        const std::uint64_t bits = (std::uint64_t{words[w]} << 32) | words[w + 1];
-        const std::uint64_t value = static_cast<std::uint64_t>(low) + multiply_high(bits, range);
-        data[2 * block + k] = static_cast<T>(static_cast<std::int64_t>(value));
-      }
-    });
-  });
-}
-
 // -- finiteness
 // -------------------------------------------------------------------------------------
 
@@ -353,9 +260,6 @@ bool all_finite(const Tensor& x) {
 void add_memory_kernels(Backend& table) {
   table.fill = fill;
   table.copy = copy;
-  table.uniform = uniform;
-  table.normal = normal;
-  table.randint = randint;
   table.all_finite = all_finite;
 }
 

@@ -3,7 +3,7 @@
 #include <filesystem>
 
 #include "../support/catch.h"
-#include "imdb/atomic_file.h"
+#include "imdb/files.h"
 #include "norma/core/error.h"
 
 using namespace imdb;

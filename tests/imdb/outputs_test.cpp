@@ -7,7 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "../support/catch.h"
-#include "imdb/atomic_file.h"
+#include "imdb/files.h"
 #include "imdb/interrupt.h"
 #include "imdb/metrics.h"
 #include "imdb/progress.h"

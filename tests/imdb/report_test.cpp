@@ -4,7 +4,7 @@
 #include <cstdlib>
 
 #include "../support/catch.h"
-#include "imdb/atomic_file.h"
+#include "imdb/files.h"
 #include "imdb/svg_chart.h"
 
 using namespace imdb;

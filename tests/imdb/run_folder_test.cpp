@@ -1,7 +1,7 @@
 #include "imdb/run_folder.h"
 
 #include "../support/catch.h"
-#include "imdb/atomic_file.h"
+#include "imdb/files.h"
 #include "support.h"
 
 using namespace imdb;

@@ -140,7 +140,9 @@ std::map<std::string, OpFunction> model_cases() {
   cases["attention"] = [](In in) {
     return TensorList{scaled_dot_product_attention(in[0], in[1], in[2])};
   };
-  cases["attention_gqa"] = cases["attention"];
+  cases["attention_gqa"] = [](In in) {
+    return TensorList{scaled_dot_product_attention(in[0], in[1], in[2], {.enable_gqa = true})};
+  };
   cases["attention_causal"] = [](In in) {
     return TensorList{scaled_dot_product_attention(in[0], in[1], in[2], {.is_causal = true})};
   };
@@ -157,7 +159,7 @@ std::map<std::string, OpFunction> model_cases() {
     return TensorList{scaled_dot_product_attention(in[0], in[1], in[2], {.softcap = 2.0})};
   };
   cases["rope"] = [](In in) {
-    const auto [cos, sin] = rope_tables(5, 8);
+    const auto [cos, sin] = rope_tables(5, 8, 10000.0, 0, {.dtype = float64});
     return TensorList{apply_rope(in[0], cos, sin)};
   };
   return cases;

