@@ -22,7 +22,7 @@ nn::ClassifierConfig make_classifier_config(const TrainConfig& c, std::int64_t v
   m.encoder.num_kv_heads = c.kv_heads;
   m.encoder.d_ff = c.d_ff;
   m.encoder.num_layers = c.layers;
-  m.encoder.activation = nn::parse<nn::FfnActivation>(c.ffn);
+  m.encoder.activation = nn::parse<decltype(m.encoder.activation)>(c.ffn);
   m.encoder.norm = nn::parse<nn::NormKind>(c.norm);
   m.encoder.placement = nn::parse<nn::NormPlacement>(c.placement);
   m.encoder.dropout = c.dropout;
