@@ -15,4 +15,13 @@ void set_num_threads(int threads);
 /// torch.get_num_threads.
 int get_num_threads();
 
+/// Lets idle threads sleep soon instead of spinning for milliseconds. Call it first thing in main.
+///
+/// GNU's OpenMP runtime spins at the end of each parallel loop, which beside one busy neighbour
+/// makes a training step several times slower; on a quiet machine nothing is lost. The runtime
+/// reads GOMP_SPINCOUNT only when it is loaded, so this restarts the program once with it set. It
+/// does nothing where GOMP_SPINCOUNT or OMP_WAIT_POLICY is set already, or where a restart is not
+/// possible.
+void limit_thread_spinning(char** argv);
+
 }  // namespace norma

@@ -3,6 +3,9 @@
 #include "norma/core/error.h"
 
 #include <omp.h>
+#include <unistd.h>
+
+#include <cstdlib>
 
 namespace norma {
 
@@ -12,5 +15,11 @@ void set_num_threads(int threads) {
 }
 
 int get_num_threads() { return omp_get_max_threads(); }
+
+void limit_thread_spinning(char** argv) {
+  if (std::getenv("GOMP_SPINCOUNT") != nullptr || std::getenv("OMP_WAIT_POLICY") != nullptr) return;
+  setenv("GOMP_SPINCOUNT", "1000", 0);  // a few microseconds
+  execv("/proc/self/exe", argv);        // returns only when it failed
+}
 
 }  // namespace norma
