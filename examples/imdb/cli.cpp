@@ -69,7 +69,7 @@ void add_config_flags(CLI::App& app, TrainArguments& arguments) {
       type.clear();
       for (const auto& choice : field.choices) type += (type.empty() ? "" : "|") + choice;
     }
-    option->type_name(type)->group(group);
+    option->type_name(type)->group(group)->take_last();  // a later flag wins
     if (const auto value = get_field(defaults, field); !value.empty()) option->default_str(value);
   }
 }

@@ -106,6 +106,7 @@ void run_train(const TrainArguments& arguments) {
   if (!arguments.resume.empty()) checkpoint = find_checkpoint(arguments.resume);
   const TrainConfig config =
       checkpoint.empty() ? resolve_config(arguments) : config_for_resume(arguments, checkpoint);
+  if (!arguments.out.empty() && !arguments.overwrite) check_run_folder(arguments.out);
   const int threads = set_threads(config.threads);
   make_device(config.device);
   if (config.data.empty()) say(kSampleNote);

@@ -48,22 +48,26 @@ bool holds_run(const fs::path& folder) {
   return fs::exists(folder / "metrics.json", ignored) || !list_checkpoints(folder).empty();
 }
 
+void check_run_folder(const std::string& out) {
+  check(!holds_run(out), "train",
+        "--out must not hold a run already; got {}; continue it with --resume {}, or replace it "
+        "with --overwrite",
+        out, out);
+  std::error_code ignored;
+  check(!fs::exists(out, ignored) || fs::is_directory(out, ignored), "train",
+        "--out must be a folder; got the file {}", out);
+}
+
 fs::path prepare_run_folder(const std::string& out, const std::string& name, bool overwrite) {
   fs::path folder = out;
   if (out.empty()) {
     folder = fs::path(kRuns) / name;
     for (int n = 2; fs::exists(folder); ++n)
       folder = fs::path(kRuns) / fmt::format("{}-{}", name, n);
-  } else if (holds_run(folder)) {
-    check(overwrite, "train",
-          "--out must not hold a run already; got {}; continue it with --resume {}, or replace it "
-          "with --overwrite",
-          out, out);
-    remove_run(folder);
+  } else {
+    if (overwrite && holds_run(folder)) remove_run(folder);
+    check_run_folder(out);
   }
-  std::error_code ignored;
-  check(!fs::exists(folder, ignored) || fs::is_directory(folder, ignored), "train",
-        "--out must be a folder; got the file {}", folder.string());
   make_directories(folder);
   return folder;
 }

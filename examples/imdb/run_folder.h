@@ -14,9 +14,11 @@
 
 namespace imdb {
 
-/// The folder for a new run: `out`, or the first free one of runs/NAME, runs/NAME-2, ….
-/// Throws norma::ValueError when `out` already holds a run and `overwrite` is not set; else removes
-/// that run.
+/// Throws norma::ValueError when `out` holds a run already or is a file. Touches nothing.
+void check_run_folder(const std::string& out);
+
+/// The folder for a new run: `out`, or the first free one of runs/NAME, runs/NAME-2, …. A run in
+/// `out` is removed when `overwrite` is set, otherwise refused as by `check_run_folder`.
 std::filesystem::path prepare_run_folder(const std::string& out, const std::string& name,
                                          bool overwrite);
 
