@@ -40,7 +40,9 @@ build: build/.packages ## Build everything; programs go to build/release/bin
 	cmake --build --preset $(PRESET) --parallel $(JOBS)
 
 .PHONY: imdb
-imdb: build ## Train on movie reviews: the built-in sample, or DATA=archive; ARGS="flags" go to `imdb train`
+imdb: build/.packages ## Train on movie reviews: the built-in sample, or DATA=archive; ARGS="flags" go to `imdb train`
+	cmake --preset $(PRESET)
+	cmake --build --preset $(PRESET) --parallel $(JOBS) --target imdb
 	build/$(PRESET)/bin/imdb train $(if $(DATA),--data '$(DATA)') $(ARGS)
 
 .PHONY: imdb-data

@@ -41,6 +41,15 @@ void time_case(benchmark::State& state, const Case& item) {
   state.counters["work"] = by_memory ? item.bytes : item.flops;
 }
 
+/// Why a run was skipped; empty: it was not. Google Benchmark 1.8 renamed the members.
+template <class Run>
+std::string error_of(const Run& run) {
+  if constexpr (requires { run.error_occurred; })
+    return run.error_occurred ? run.error_message : "";
+  else
+    return run.skipped ? run.skip_message : "";
+}
+
 /// Prints what Google Benchmark prints and collects the fractions.
 class Reporter : public benchmark::ConsoleReporter {
  public:
@@ -53,9 +62,9 @@ class Reporter : public benchmark::ConsoleReporter {
       const std::string name = run.run_name.function_name;
       const double goal = goals_.at(name);
       nlohmann::json row{{"name", name}, {"unit", "fraction of the ceiling"}, {"goal", goal}};
-      if (run.error_occurred) {
+      if (const std::string error = error_of(run); !error.empty()) {
         row["value"] = nullptr;
-        row["error"] = run.error_message;
+        row["error"] = error;
         row["holds"] = false;
       } else {
         const double seconds = run.real_accumulated_time / static_cast<double>(run.iterations);

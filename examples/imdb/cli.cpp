@@ -144,7 +144,7 @@ void add_model_commands(CLI::App& app, ModelArguments& arguments) {
 void add_baseline(CLI::App& app, BaselineArguments& arguments) {
   auto* baseline = app.add_subcommand(
       "baseline",
-      "Train the linear rival: Naive-Bayes weighted word bigrams, logistic regression.");
+      "Train the linear rival: a support vector machine on Naive-Bayes weighted word bigrams.");
   baseline->add_option("--data", arguments.data, "archive or folder (default: the built-in sample)")
       ->type_name("PATH");
   baseline->add_option("--out", arguments.out, "folder for metrics.json")->type_name("DIR");

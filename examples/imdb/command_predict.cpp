@@ -48,7 +48,8 @@ std::string excerpt(const std::string& text) {
   std::size_t position = 0, count = 0;
   while (position < text.size() && count < kExcerptCodePoints) {
     const char32_t code = decode_utf8(text, position);
-    append_utf8(start, code == U'\n' ? U' ' : code);
+    // A review must not steer the terminal.
+    append_utf8(start, code < 0x20 || (code >= 0x7f && code < 0xa0) ? U' ' : code);
     ++count;
   }
   return position < text.size() ? start + "…" : start;

@@ -34,11 +34,12 @@ bool may_change_on_resume(const std::string& key) {
 }
 
 TrainConfig config_for_resume(const TrainArguments& arguments, const fs::path& checkpoint) {
-  norma::check(
-      arguments.config_file.empty() && !arguments.bigram, "train",
-      "--resume continues with the configuration of the run; leave out --config and --bigram");
+  norma::check(arguments.config_file.empty(), "train",
+               "--resume continues with the configuration of the run; leave out --config");
   TrainConfig config;
   apply_toml_file(config, checkpoint / kConfigFile);
+  norma::check(!arguments.bigram || config.bigram_buckets > 0, "train",
+               "--resume cannot add --bigram to a run without; start a new run for that");
   const TrainConfig before = config;
   for (const auto& [field, text] : arguments.flags) {
     set_field(config, *field, text, "flag " + field->flag());
@@ -49,6 +50,21 @@ TrainConfig config_for_resume(const TrainArguments& arguments, const fs::path& c
   }
   validate(config);
   return config;
+}
+
+// The folder of the run. A run that is resumed stays where it is, also when --out names that folder;
+// --overwrite must never take away what --resume needs.
+fs::path choose_run_folder(const TrainArguments& arguments, const TrainConfig& config,
+                           const fs::path& checkpoint) {
+  if (!checkpoint.empty()) {
+    const fs::path resumed = run_of_checkpoint(checkpoint);
+    std::error_code ignored;
+    if (arguments.out.empty() || fs::equivalent(arguments.out, resumed, ignored)) return resumed;
+  }
+  return prepare_run_folder(arguments.out,
+                            fmt::format("{}{}-seed{}", config.preset,
+                                        config.bigram_buckets > 0 ? "-bigram" : "", config.seed),
+                            arguments.overwrite);
 }
 
 BaselineSummary measure_baseline(const RunData& data, double dev_fraction) {
@@ -79,9 +95,12 @@ Metrics make_metrics(const TrainConfig& config, const RunData& data, Trainer& tr
   m.train_seconds = state.train_seconds;
   m.total_seconds = total_seconds;
   m.tokens_per_second = trainer.tokens_per_second();
+  if (m.tokens_per_second == 0 && state.train_seconds > 0)  // resumed when all steps were done
+    m.tokens_per_second = static_cast<double>(state.tokens) / state.train_seconds;
   m.peak_memory_bytes = peak_memory_bytes();
   m.parameters = trainer.model().num_parameters();
   m.train_reviews = static_cast<std::int64_t>(data.split.train.size());
+  m.dev_by_movie = data.split.by_movie;
   m.dev_reviews = static_cast<std::int64_t>(data.split.dev.size());
   m.test_reviews = static_cast<std::int64_t>(data.dataset.test.size());
   m.vocabulary = data.tokenizer->vocab_size();
@@ -115,13 +134,7 @@ void run_train(const TrainArguments& arguments) {
   if (!checkpoint.empty()) tokenizer = load_tokenizer(read_file(checkpoint / kTokenizerFile));
   const RunData data = prepare_data(config, tokenizer, say);
   // Only now, so that bad data leave no empty folder behind.
-  const fs::path run =
-      checkpoint.empty() || !arguments.out.empty()
-          ? prepare_run_folder(arguments.out,
-                               fmt::format("{}{}-seed{}", config.preset,
-                                           config.bigram_buckets > 0 ? "-bigram" : "", config.seed),
-                               arguments.overwrite)
-          : run_of_checkpoint(checkpoint);
+  const fs::path run = choose_run_folder(arguments, config, checkpoint);
   const InterruptGuard interrupt;
   Trainer trainer(config, data, run, threads);
   if (!checkpoint.empty()) trainer.restore(checkpoint);

@@ -48,6 +48,7 @@ std::string to_json(const Metrics& m) {
                                        {"parameters", m.parameters},
                                        {"train_reviews", m.train_reviews},
                                        {"dev_reviews", m.dev_reviews},
+                                       {"dev_by_movie", m.dev_by_movie},
                                        {"test_reviews", m.test_reviews},
                                        {"vocabulary", m.vocabulary},
                                        {"steps", m.steps},

@@ -47,6 +47,7 @@ struct Metrics {
   std::int64_t parameters = 0;
   std::int64_t train_reviews = 0;
   std::int64_t dev_reviews = 0;
+  bool dev_by_movie = true;  ///< no movie of the development set occurs in training
   std::int64_t test_reviews = 0;
   std::int64_t vocabulary = 0;
   std::int64_t steps = 0;

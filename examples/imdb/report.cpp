@@ -77,7 +77,8 @@ std::string render_tiles(const ReportData& data) {
                                    thousands(data.confusion.total()))
                      : "");
   html += tile(percent(m.dev_accuracy), "dev accuracy",
-               fmt::format("{} reviews of other movies", thousands(m.dev_reviews)));
+               fmt::format("{} reviews {}", thousands(m.dev_reviews),
+                           m.dev_by_movie ? "of other movies" : "cut at random"));
   if (data.baseline.known)
     html += tile(percent(data.baseline.test_accuracy), "linear baseline",
                  "Naive-Bayes weighted bigrams");
@@ -135,9 +136,11 @@ std::string render_curves(const ReportData& data) {
                         true});
   return html +
          "</div>\n<p class=\"note\">The training loss includes label smoothing and dropout, the "
-         "dev loss "
-         "neither; dev is the development set, whose movies occur nowhere in "
-         "training.</p></section>\n";
+         "dev loss neither; dev is the development set, " +
+         (data.metrics.dev_by_movie
+              ? "whose movies occur nowhere in training"
+              : "cut at random, because the data do not say which movie a review is about") +
+         ".</p></section>\n";
 }
 
 std::string render_epochs(const ReportData& data) {

@@ -109,8 +109,10 @@ std::vector<fs::path> list_checkpoints(const fs::path& run) {
 
 fs::path find_checkpoint(const std::string& path) {
   if (!path.empty()) {
-    check<FileError>(fs::exists(path), "checkpoint",
-                     "{} does not exist; train first, or name a run", path);
+    std::error_code error;  // exists() without it throws where a folder may not be entered
+    const bool exists = fs::exists(path, error);
+    check<FileError>(!error, "checkpoint", "cannot open {}: {}", path, error.message());
+    check<FileError>(exists, "checkpoint", "{} does not exist; train first, or name a run", path);
     if (is_checkpoint(path)) return path;
     const auto all = list_checkpoints(path);
     check<FileError>(!all.empty(), "checkpoint",

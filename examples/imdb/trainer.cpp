@@ -228,7 +228,7 @@ void Trainer::fail_not_finite(const char* what, double value) const {
       "train",
       fmt::format("{} must be finite; got {} at step {}; {}; try a smaller --lr (now {}), a "
                   "longer --warmup-steps (now {}) or --clip-norm 1",
-                  what, value, state_.step + 1,
+                  what, std::isnan(value) ? "nan" : fmt::format("{}", value), state_.step + 1,
                   checkpoints.empty() ? std::string("no checkpoint was written yet")
                                       : "the last checkpoint is " + checkpoints.back().string(),
                   config_.lr, config_.warmup_steps));

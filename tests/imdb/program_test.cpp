@@ -155,6 +155,26 @@ TEST_CASE("stopping and resuming gives the run that never stopped") {
   CHECK(a["test_loss"] == b["test_loss"]);
 }
 
+TEST_CASE("--resume with --out of the same run continues it, and --overwrite takes nothing away") {
+  TemporaryFolder folder;
+  REQUIRE(run_imdb(folder, std::string("train --out run --stop-after 1") + kTinyFlags).code == 0);
+  for (const char* out : {"--out run", "--out ./run/ --overwrite"}) {
+    const auto result =
+        run_imdb(folder, std::string("train --resume run --stop-after 1 --threads 1 ") + out);
+    INFO(result.err);
+    CHECK(result.code == 0);
+    CHECK_THAT(result.err, Contains("resumed after step"));
+  }
+  CHECK(step_losses(folder.path / "run").size() == 3);
+}
+
+TEST_CASE("a checkpoint without its average is refused, not replaced by other weights") {
+  TemporaryFolder folder;
+  REQUIRE(run_imdb(folder, std::string("train --out run --stop-after 1") + kTinyFlags).code == 0);
+  fs::remove(imdb::list_checkpoints(folder.path / "run").back() / "average.safetensors");
+  check_refused(folder, "predict --model run --threads 1 hello", "average.safetensors");
+}
+
 TEST_CASE("Ctrl-C saves and exits cleanly") {
   TemporaryFolder folder;
   // Event files appear when the program is ready for signals; the run itself would last for hours.
