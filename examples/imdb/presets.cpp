@@ -89,7 +89,7 @@ void apply_bigram_variant(TrainConfig& c) {
 
 void apply_sample_variant(TrainConfig& c) {
   c.batch_size = 16;
-  c.epochs = 12;
+  c.epochs = 8;
   c.warmup_steps = 50;
   c.dev_fraction = 0.2;
   c.ema_decay = c.ema_decay > 0 ? 0.98 : 0.0;  // a run of some hundred steps has a short memory
