@@ -19,7 +19,7 @@ void swiglu(const Tensor& gate, const Tensor& up, const Tensor& out) {
 #pragma omp simd
       for (std::int64_t i = begin; i < end; ++i) {
         const C g = static_cast<C>(pg[i]);
-        po[i] = static_cast<T>(g / (C(1) + vec::exp(-g)) * static_cast<C>(pu[i]));
+        po[i] = static_cast<T>(g * vec::sigmoid(g) * static_cast<C>(pu[i]));
       }
     });
   });

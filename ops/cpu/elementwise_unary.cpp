@@ -64,11 +64,11 @@ inline C value(C x) {
   else if constexpr (op == UnaryOp::gelu_tanh) {
     return C(0.5) * x * (C(1) + vec::tanh(gelu_argument(x)));
   } else if constexpr (op == UnaryOp::silu)
-    return x / (C(1) + vec::exp(-x));
+    return x * vec::sigmoid(x);
   else {
     static_assert(op == UnaryOp::softplus);
     // Without overflow for any x: log(1 + e^x) = max(x, 0) + log(1 + e^-|x|).
-    return (x < C(0) ? C(0) : x) + vec::log1p(vec::exp(-std::fabs(x)));
+    return (x < C(0) ? C(0) : x) + vec::log1p(vec::exp_nonpositive(-std::fabs(x)));
   }
 }
 
@@ -102,11 +102,11 @@ inline C backward_value([[maybe_unused]] C x, [[maybe_unused]] C y, C dy) {
   else if constexpr (op == UnaryOp::sigmoid)
     return dy * y * (C(1) - y);
   else if constexpr (op == UnaryOp::erf) {
-    return dy * (C(2) * std::numbers::inv_sqrtpi_v<C>)*vec::exp(-x * x);
+    return dy * (C(2) * std::numbers::inv_sqrtpi_v<C>)*vec::exp_nonpositive(-x * x);
   } else if constexpr (op == UnaryOp::relu)
     return y <= C(0) ? C(0) : dy;
   else if constexpr (op == UnaryOp::gelu) {
-    const C density = C(0.5) * gelu_scale<C> * vec::exp(C(-0.5) * x * x);
+    const C density = C(0.5) * gelu_scale<C> * vec::exp_nonpositive(C(-0.5) * x * x);
     return dy * (normal_cdf(x) + x * density);
   } else if constexpr (op == UnaryOp::gelu_tanh) {
     const C t = vec::tanh(gelu_argument(x));

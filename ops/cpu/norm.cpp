@@ -41,13 +41,13 @@ RowStatistics<C> row_statistics(const T* x, std::int64_t width, C eps) {
     // The corrected two-pass algorithm: differences from a rounded mean have a mean of their own,
     // which is all that is left to lose when the mean is large beside the spread. (Chan, Golub,
     // LeVeque: Algorithms for computing the sample variance, 1983.)
-    const C rest =
-        row_sum<C>(width, [x, mean](std::int64_t i) { return static_cast<C>(x[i]) - mean; }) / n;
-    const C squares = row_sum<C>(width, [x, mean, rest](std::int64_t i) {
-      const C d = (static_cast<C>(x[i]) - mean) - rest;
+    const auto difference = [x, mean](std::int64_t i) { return static_cast<C>(x[i]) - mean; };
+    const auto [sum, squares] = row_sums<C>(width, difference, [difference](std::int64_t i) {
+      const C d = difference(i);
       return d * d;
     });
-    return {mean, rest, C(1) / std::sqrt(squares / n + eps)};
+    const C rest = sum / n;
+    return {mean, rest, C(1) / std::sqrt((squares / n - rest * rest) + eps)};
   } else {
     const C squares = row_sum<C>(width, [x](std::int64_t i) {
       const C v = static_cast<C>(x[i]);
@@ -153,10 +153,16 @@ void backward(const Tensor& x, const Tensor& weight, const Tensor& mean, const T
         return static_cast<C>(rx[i]) * r;
     };
     const C n = static_cast<C>(width);
-    const C mean_gh =
-        row_sum<C>(width, [=](std::int64_t i) { return gradient(i) * normalized(i); }) / n;
+    const auto product = [=](std::int64_t i) { return gradient(i) * normalized(i); };
     C mean_g = 0;
-    if constexpr (Policy::subtracts_mean) mean_g = row_sum<C>(width, gradient) / n;
+    C mean_gh = 0;
+    if constexpr (Policy::subtracts_mean) {
+      const auto [sum_g, sum_gh] = row_sums<C>(width, gradient, product);
+      mean_g = sum_g / n;
+      mean_gh = sum_gh / n;
+    } else {
+      mean_gh = row_sum<C>(width, product) / n;
+    }
 #pragma omp simd
     for (std::int64_t i = 0; i < width; ++i)
       rdx[i] = static_cast<T>(r * ((gradient(i) - mean_g) - normalized(i) * mean_gh));
@@ -179,16 +185,23 @@ void backward(const Tensor& x, const Tensor& weight, const Tensor& mean, const T
         else if (pdx != nullptr)
           row_gradient(
               row, [rdy](std::int64_t i) { return static_cast<C>(rdy[i]); }, m, r);
-        if (weight_sums != nullptr) {
-          C* const sums = weight_sums + part * width;
+        C* const row_weight_sums = weight_sums != nullptr ? weight_sums + part * width : nullptr;
+        C* const row_bias_sums = bias_sums != nullptr ? bias_sums + part * width : nullptr;
+        const auto weight_term = [=](std::int64_t i) {
+          return static_cast<C>(rdy[i]) * ((static_cast<C>(rx[i]) - m) * r);
+        };
+        if (weight_sums != nullptr && bias_sums != nullptr) {
 #pragma omp simd
-          for (std::int64_t i = 0; i < width; ++i)
-            sums[i] += static_cast<C>(rdy[i]) * ((static_cast<C>(rx[i]) - m) * r);
-        }
-        if (bias_sums != nullptr) {
-          C* const sums = bias_sums + part * width;
+          for (std::int64_t i = 0; i < width; ++i) {
+            row_weight_sums[i] += weight_term(i);
+            row_bias_sums[i] += static_cast<C>(rdy[i]);
+          }
+        } else if (weight_sums != nullptr) {
 #pragma omp simd
-          for (std::int64_t i = 0; i < width; ++i) sums[i] += static_cast<C>(rdy[i]);
+          for (std::int64_t i = 0; i < width; ++i) row_weight_sums[i] += weight_term(i);
+        } else if (bias_sums != nullptr) {
+#pragma omp simd
+          for (std::int64_t i = 0; i < width; ++i) row_bias_sums[i] += static_cast<C>(rdy[i]);
         }
       }
     }

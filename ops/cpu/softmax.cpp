@@ -17,7 +17,8 @@ constexpr std::int64_t cost = 4;  // an element with its exponential, in units o
 template <class T, class C>
 C exponentials(const T* x, C max, std::int64_t width, C* out) {
 #pragma omp simd
-  for (std::int64_t i = 0; i < width; ++i) out[i] = vec::exp(static_cast<C>(x[i]) - max);
+  for (std::int64_t i = 0; i < width; ++i)
+    out[i] = vec::exp_nonpositive(static_cast<C>(x[i]) - max);
   return row_sum<C>(width, [out](std::int64_t i) { return out[i]; });
 }
 
@@ -68,7 +69,8 @@ void softmax_backward(const Tensor& y, const Tensor& dy, bool log, const Tensor&
           const C sum = row_sum<C>(width, [rdy](std::int64_t i) { return static_cast<C>(rdy[i]); });
 #pragma omp simd
           for (std::int64_t i = 0; i < width; ++i)
-            rdx[i] = static_cast<T>(static_cast<C>(rdy[i]) - vec::exp(static_cast<C>(ry[i])) * sum);
+            rdx[i] = static_cast<T>(static_cast<C>(rdy[i]) -
+                                    vec::exp_nonpositive(static_cast<C>(ry[i])) * sum);
         } else {
           const C dot = row_sum<C>(width, [rdy, ry](std::int64_t i) {
             return static_cast<C>(rdy[i]) * static_cast<C>(ry[i]);

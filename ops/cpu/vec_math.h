@@ -38,6 +38,26 @@ inline float exp(float x) {
          std::bit_cast<float>((rest + 127U) << 23);
 }
 
+/// exp(x) for x <= 0 (rounding may bring 0 slightly above), a third cheaper: below e^-87 it gives
+/// 0.
+inline float exp_nonpositive(float x) {
+  const float bounded = x < -87.0F ? -87.0F : x;
+  const float magic = 12582912.0F;
+  const float shifted = bounded * 1.44269504088896341F + magic;
+  const float n = shifted - magic;
+  const float r = (bounded - n * 0.693359375F) + n * 2.12194440e-4F;
+  float p = 1.9875691500e-4F;
+  p = p * r + 1.3981999507e-3F;
+  p = p * r + 8.3334519073e-3F;
+  p = p * r + 4.1665795894e-2F;
+  p = p * r + 1.6666665459e-1F;
+  p = p * r + 5.0000001201e-1F;
+  const float value = p * (r * r) + r + 1.0F;
+  const float scale =
+      std::bit_cast<float>((std::bit_cast<std::uint32_t>(shifted) - 0x4B400000U + 127U) << 23);
+  return x < -87.0F ? 0.0F : value * scale;
+}
+
 inline float log(float x) {
   const bool subnormal = x < 1.17549435e-38F;
   const float scaled = subnormal ? x * 8388608.0F : x;
@@ -68,9 +88,11 @@ inline float log(float x) {
 /// log(1 + x), accurate near 0.
 inline float log1p(float x) {
   const float u = 1.0F + x;
+  const float log_u = vec::log(u);
   // (u - 1) is what of x survived the addition; the rest enters to first order.
-  const float corrected = vec::log(u) + (x - (u - 1.0F)) / u;
-  return u > 0.0F && u <= std::numeric_limits<float>::max() ? corrected : vec::log(u);
+  const float rest = (x - (u - 1.0F)) / u;
+  // At -1 and at infinity the rest is NaN, and log(u) alone is right.
+  return rest == rest ? log_u + rest : log_u;
 }
 
 inline float tanh(float x) {
@@ -82,11 +104,15 @@ inline float tanh(float x) {
   p = p * z + 1.33314422036e-1F;
   p = p * z - 3.33332819422e-1F;
   const float small = x + x * z * p;
-  const float large = std::copysign(1.0F - 2.0F / (vec::exp(2.0F * magnitude) + 1.0F), x);
+  const float decay = vec::exp_nonpositive(-2.0F * magnitude);
+  const float large = std::copysign((1.0F - decay) / (1.0F + decay), x);
   return magnitude < 0.625F ? small : large;
 }
 
-inline float sigmoid(float x) { return 1.0F / (1.0F + vec::exp(-x)); }
+inline float sigmoid(float x) {
+  const float decay = vec::exp_nonpositive(-std::fabs(x));
+  return (x < 0.0F ? decay : 1.0F) / (1.0F + decay);
+}
 
 inline float erf(float x) {
   const float t = std::fabs(x);
@@ -97,7 +123,7 @@ inline float erf(float x) {
   large = large * t - 6.34846687e-1F;
   large = large * t - 1.28717512e-1F;
   large = large * t - t;
-  large = std::copysign(1.0F - vec::exp(large), x);
+  large = std::copysign(1.0F - vec::exp_nonpositive(large), x);
   float small = -5.96761703e-4F;
   small = small * s + 4.99119423e-3F;
   small = small * s - 2.67681349e-2F;
@@ -109,6 +135,7 @@ inline float erf(float x) {
 }
 
 inline double exp(double x) { return std::exp(x); }
+inline double exp_nonpositive(double x) { return std::exp(x); }
 inline double log(double x) { return std::log(x); }
 inline double log1p(double x) { return std::log1p(x); }
 inline double tanh(double x) { return std::tanh(x); }

@@ -46,6 +46,15 @@ TEST_CASE("vectorised functions are right to two units in the last place") {
   SECTION("exp") {
     check_all_floats([](float x) { return vec::exp(x); }, [](double x) { return std::exp(x); }, 2);
   }
+  SECTION("exp_nonpositive, which gives 0 from e^-87 down") {
+    const auto bounded = [](auto x) { return x > 0 ? -x : x; };
+    check_all_floats([&](float x) { return vec::exp_nonpositive(bounded(x)); },
+                     [&](double x) { return bounded(x) < -87.0 ? 0.0 : std::exp(bounded(x)); }, 2);
+  }
+  SECTION("sigmoid, which gives 0 from -87 down") {
+    check_all_floats([](float x) { return vec::sigmoid(x); },
+                     [](double x) { return x < -87.0 ? 0.0 : 1.0 / (1.0 + std::exp(-x)); }, 3);
+  }
   SECTION("log") {
     check_all_floats([](float x) { return vec::log(x); }, [](double x) { return std::log(x); }, 2);
   }
