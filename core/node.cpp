@@ -30,8 +30,10 @@ class GradAccumulator final : public Node {
       // Take the buffer only as its sole owner, so that nobody sees later additions.
       const bool sole_owner = gradient.impl().use_count() == 1 &&
                               gradient.storage().use_count() == 1 && gradient.is_contiguous();
-      if (GradMode::is_enabled() || (sole_owner && !gradient.requires_grad())) {
-        grad = std::move(gradient);  // under create_graph its history belongs to it
+      if (sole_owner && (GradMode::is_enabled() || !gradient.requires_grad())) {
+        grad = std::move(gradient);
+      } else if (GradMode::is_enabled()) {
+        grad = gradient.clone();  // under create_graph its history belongs to it
       } else {
         grad = detail::make_tensor(gradient.shape(), gradient.dtype(), gradient.device());
         detail::copy(grad, gradient);

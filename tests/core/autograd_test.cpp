@@ -240,4 +240,19 @@ TEST_CASE("grad of the same input listed twice, and of an intermediate") {
   CHECK(g[2].item() == 32.0);
 }
 
+TEST_CASE("leaves never share a gradient, also under create_graph") {
+  const Tensor a = tensor({1.0, 2.0}, trainable);
+  const Tensor b = tensor({3.0, 4.0}, trainable);
+  const Tensor seed = tensor({1.0, 1.0}, {.dtype = float64});
+  for (const bool create_graph : {false, true}) {
+    a.set_grad({});
+    b.set_grad({});
+    (a + b).backward(seed, {.create_graph = create_graph});
+    const NoGradGuard no_grad;
+    a.grad().mul_(5.0);  // as clip_grad_norm_ does
+    CHECK(allclose(b.grad(), {1.0, 1.0}));
+    CHECK(allclose(seed, {1.0, 1.0}));
+  }
+}
+
 }  // namespace norma::test
