@@ -311,7 +311,7 @@ Tensor index_select(const Tensor& input, std::int64_t dim, const Tensor& index) 
   const std::int64_t columns = x.numel() == 0 ? 0 : x.numel() / x.shape()[d];
   Shape shape = moved.shape();
   shape[0] = checked.numel();
-  if (x.numel() == 0) return reshape(expand(narrow(moved, 0, 0, 0), Shape(moved.shape())), shape);
+  if (x.numel() == 0) return transpose(reshape(narrow(moved, 0, 0, 0), shape), 0, d);
   const Tensor rows =
       TableRows::apply(reshape(moved, {x.shape()[d], columns}), checked, std::int64_t{-1});
   return transpose(reshape(rows, shape), 0, d);

@@ -100,4 +100,13 @@ TEST_CASE("tables beyond 65536 rows") {
   CHECK(g[65539].item() == 1.0);
 }
 
+TEST_CASE("index_select of a tensor without elements keeps the order of its dimensions") {
+  CHECK(index_select(zeros({0, 4}), 1, tensor({1, 2})).shape() == Shape{0, 2});
+  const Tensor none = from_values(std::vector<std::int64_t>{}, {0});
+  CHECK(index_select(zeros({2, 0, 3}), 1, none).shape() == Shape{2, 0, 3});
+  const Tensor x = zeros({2, 0, 3}, {.requires_grad = true});
+  index_select(x, 2, tensor({0, 0})).sum().backward();
+  CHECK(x.grad().shape() == Shape{2, 0, 3});
+}
+
 }  // namespace norma::test
