@@ -115,9 +115,10 @@ Tensor reduce_rows(const Tensor& losses, const Rows& rows, Reduction reduction,
   return (total / row_weights(rows, ignore_index).sum()).to(dtype);
 }
 
-Tensor reduce_elements(const Tensor& losses, Reduction reduction) {
-  if (reduction == Reduction::none) return losses;
-  return reduction == Reduction::sum ? losses.sum() : losses.mean();
+/// `losses` in the accumulate type, as the caller wants them: in `dtype`.
+Tensor reduce_elements(const Tensor& losses, Reduction reduction, DType dtype) {
+  if (reduction == Reduction::none) return losses.to(dtype);
+  return (reduction == Reduction::sum ? losses.sum() : losses.mean()).to(dtype);
 }
 
 void check_smoothing(double label_smoothing) {
@@ -224,24 +225,31 @@ Tensor binary_cross_entropy_with_logits(const Tensor& input, const Tensor& targe
                                         const BinaryCrossEntropyOptions& options) {
   constexpr const char* name = "binary_cross_entropy_with_logits";
   check_pair(name, input, target);
-  for (const Tensor& factor : {options.weight, options.pos_weight})
+  DType dtype = result_type(input, target);
+  for (const Tensor& factor : {options.weight, options.pos_weight}) {
+    if (factor.defined()) dtype = promote_types(dtype, factor.dtype());
     check<ShapeError>(!factor.defined() || is_expandable_to(factor.shape(), input.shape()), name,
                       "weight and pos_weight must broadcast to the input's shape {}; got {}",
                       input.shape(), factor.defined() ? factor.shape() : Shape{});
+  }
   // -log s(x) = softplus(-x) and -log(1 - s(x)) = x + softplus(-x).
-  const Tensor negative_log = softplus(-input);
-  Tensor losses = (1.0 - target) * input;
+  const Tensor x = detail::in_accumulate_type(input);
+  const Tensor y = detail::in_accumulate_type(target);
+  const Tensor negative_log = softplus(-x);
+  Tensor losses = (1.0 - y) * x;
   if (options.pos_weight.defined())
-    losses = losses + (1.0 + (options.pos_weight - 1.0) * target) * negative_log;
+    losses = losses +
+             (1.0 + (detail::in_accumulate_type(options.pos_weight) - 1.0) * y) * negative_log;
   else
     losses = losses + negative_log;
-  if (options.weight.defined()) losses = losses * options.weight;
-  return reduce_elements(losses, options.reduction);
+  if (options.weight.defined()) losses = losses * detail::in_accumulate_type(options.weight);
+  return reduce_elements(losses, options.reduction, dtype);
 }
 
 Tensor mse_loss(const Tensor& input, const Tensor& target, const MseLossOptions& options) {
   check_pair("mse_loss", input, target);
-  return reduce_elements(square(input - target), options.reduction);
+  const Tensor difference = detail::in_accumulate_type(input) - detail::in_accumulate_type(target);
+  return reduce_elements(square(difference), options.reduction, result_type(input, target));
 }
 
 namespace composite {

@@ -89,4 +89,16 @@ TEST_CASE("mse_loss") {
   CHECK(allclose(grad({mse_loss(x, y)}, {x})[0], {1, 2}));
 }
 
+TEST_CASE("losses of 16-bit values are computed in float32") {
+  // 300^2 does not fit a float16, the mean does.
+  const Tensor x = tensor({300.0, 0.0, 0.0, 0.0}, {.dtype = float16, .requires_grad = true});
+  const Tensor loss = mse_loss(x, zeros({4}, {.dtype = float16}));
+  CHECK(loss.dtype() == float16);
+  CHECK(loss.item() == Approx(22496.0));  // 22500 as a float16
+  CHECK(allclose(grad({loss}, {x})[0], {150, 0, 0, 0}));
+  // 4096 terms of log 2: a float16 sum of rounded terms would stop at 2048 * its step.
+  const Tensor logits = zeros({4096}, {.dtype = bfloat16});
+  CHECK(binary_cross_entropy_with_logits(logits, logits).item() == Approx(std::log(2.0)).epsilon(4e-3));
+}
+
 }  // namespace norma::test
