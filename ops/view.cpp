@@ -361,7 +361,7 @@ Tensor narrow(const Tensor& input, std::int64_t dim, std::int64_t start, std::in
   const std::int64_t size = input.shape()[d];
   const std::int64_t first = start < 0 ? start + size : start;
   check<IndexError>(
-      first >= 0 && length >= 0 && first + length <= size, "narrow",
+      first >= 0 && first <= size && length >= 0 && length <= size - first, "narrow",
       "start and length must stay within dimension {} of size {}; got start {}, length {}", d, size,
       start, length);
   return Narrow::apply(input, d, first, length);

@@ -4,6 +4,8 @@
 #include "support/compare.h"
 #include "support/op_table.h"
 
+#include <limits>
+
 namespace norma::test {
 namespace {
 
@@ -175,6 +177,9 @@ void add_piece_ops(OpTable& table) {
                    unary("from the end", {2, 4}, [](auto& t) { return narrow(t, -1, -2, 2); }),
                    unary("nothing", {2, 4}, [](auto& t) { return narrow(t, 1, 4, 0); })},
        .errors = {{"length", [x] { narrow(x, 1, 2, 2); }, "got start 2, length 2"},
+                  {"length past the integers",
+                   [x] { narrow(x, 1, 1, std::numeric_limits<std::int64_t>::max()); },
+                   "must stay within dimension 1"},
                   {"start", [x] { narrow(x, 1, -4, 1); }, "must stay within dimension 1 of size 3"},
                   {"scalar", [scalar] { narrow(scalar, 0, 0, 1); }, "got a scalar"}}});
   table.push_back({.name = "select",
