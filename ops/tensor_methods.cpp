@@ -11,6 +11,8 @@
 #include "norma/ops/reduction.h"
 #include "norma/ops/view.h"
 
+#include <cmath>
+
 namespace norma {
 
 // -- out of place
@@ -81,6 +83,21 @@ Tensor operand(const Tensor& target, const Tensor& other) {
   return expand(to(other, target.dtype()), target.shape());
 }
 
+/// `other`, or a copy of it where it lies in the memory that is about to change: the kernels must not
+/// read what they wrote, and backward needs the value from before.
+Tensor apart(const Tensor& target, const Tensor& other) {
+  return other.storage() == target.storage() ? clone(other) : other;
+}
+
+/// `factor` as the dtype of `target` can hold it; throws where it would be cut off.
+Scalar factor_for(const Tensor& target, double factor, const char* op) {
+  if (target.is_floating_point()) return factor;
+  check<DTypeError>(std::nearbyint(factor) == factor && std::abs(factor) < 0x1p63, op,
+                    "a {} tensor takes a whole number; got {}; use the out-of-place operation",
+                    target.dtype(), factor);
+  return static_cast<std::int64_t>(factor);
+}
+
 struct AddInPlace : Function<AddInPlace> {
   static constexpr const char* name = "add_";
   static Tensor forward(Context& ctx, const Tensor& self, const Tensor& other, double alpha) {
@@ -90,7 +107,7 @@ struct AddInPlace : Function<AddInPlace> {
     if (self.is_contiguous() && self.is_floating_point())
       backend(self).add_scaled(self, x.contiguous(), alpha);
     else
-      detail::copy(self, add(self, alpha == 1.0 ? x : mul(x, alpha)));
+      detail::copy(self, add(self, alpha == 1.0 ? x : mul(x, factor_for(self, alpha, name))));
     return self;
   }
   static TensorList backward(Context& ctx, const Tensor& grad) {
@@ -131,7 +148,7 @@ struct MulScalarInPlace : Function<MulScalarInPlace> {
   static Tensor forward(Context& ctx, const Tensor& self, double factor) {
     ctx.mark_dirty({self});
     ctx.set("factor", factor);
-    detail::copy(self, mul(self, factor));
+    detail::copy(self, mul(self, factor_for(self, factor, name)));
     return self;
   }
   static TensorList backward(Context& ctx, const Tensor& grad) {
@@ -167,14 +184,14 @@ struct FillInPlace : Function<FillInPlace> {
 const Tensor& Tensor::add_(const Tensor& other, double alpha) const {
   check_operand(*this, other, "add_");
   FunctionRecorder::check_in_place("add_", *this, {*this, other});
-  AddInPlace::apply(*this, other, alpha);
+  AddInPlace::apply(*this, apart(*this, other), alpha);
   return *this;
 }
 
 const Tensor& Tensor::mul_(const Tensor& other) const {
   check_operand(*this, other, "mul_");
   FunctionRecorder::check_in_place("mul_", *this, {*this, other});
-  MulInPlace::apply(*this, other);
+  MulInPlace::apply(*this, apart(*this, other));
   return *this;
 }
 
@@ -188,7 +205,7 @@ const Tensor& Tensor::copy_(const Tensor& source) const {
   check<ShapeError>(is_expandable_to(source.shape(), shape()), "copy_",
                     "the source must broadcast to shape {}; got {}", shape(), source.shape());
   FunctionRecorder::check_in_place("copy_", *this, {*this, source});
-  CopyInPlace::apply(*this, source);
+  CopyInPlace::apply(*this, apart(*this, source));
   return *this;
 }
 

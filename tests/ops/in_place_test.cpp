@@ -60,6 +60,40 @@ TEST_CASE("gradients through in-place operations") {
   CHECK((!x.grad().defined() || allclose(x.grad(), {0, 0, 0})));
 }
 
+TEST_CASE("an operand in the memory that changes keeps its value") {
+  const Tensor x = tensor({3.0}, {.dtype = float64, .requires_grad = true});
+  const Tensor squared = x * 1.0;
+  squared.mul_(squared);
+  squared.backward();
+  CHECK(allclose(squared.detach(), {9}));
+  CHECK(allclose(x.grad(), {6}));
+  x.set_grad({});
+  const Tensor scaled = x * 1.0;
+  scaled.mul_(scaled.detach());
+  scaled.backward();
+  CHECK(allclose(x.grad(), {3}));
+  x.set_grad({});
+  const Tensor doubled = x * 1.0;
+  doubled.add_(doubled);
+  doubled.backward();
+  CHECK(allclose(x.grad(), {2}));
+
+  const Tensor row = tensor({0.0, 1.0, 2.0, 3.0});
+  row.narrow(0, 1, 3).add_(row.narrow(0, 0, 3));
+  CHECK(allclose(row, {0, 1, 3, 5}));
+  row.narrow(0, 1, 3).copy_(row.narrow(0, 0, 3));
+  CHECK(allclose(row, {0, 0, 1, 3}));
+}
+
+TEST_CASE("integers stay exact in place") {
+  const Tensor n = from_values(std::vector<std::int64_t>{16777217}, {1});  // no float32 holds it
+  n.mul_(1.0).add_(tensor({16777217}), 2.0).mul_(-1.0);
+  CHECK(n.to_vector<std::int64_t>() == std::vector<std::int64_t>{-50331651});
+  CHECK_THROWS_AS(n.mul_(1.5), DTypeError);
+  CHECK_THROWS_AS(n.add_(n, 0.5), DTypeError);
+  CHECK(n.to_vector<std::int64_t>() == std::vector<std::int64_t>{-50331651});
+}
+
 TEST_CASE("what must not change in place says so, and stays as it is") {
   const Tensor leaf = ones({2}, {.dtype = float64, .requires_grad = true});
   CHECK_THROWS_WITH(leaf.add_(leaf.detach()), Contains("[add_]") && Contains("NoGradGuard"));
