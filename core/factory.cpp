@@ -58,7 +58,11 @@ Tensor full_like(const Tensor& other, double value) {
 Tensor arange(double start, double end, double step, const TensorOptions& options) {
   check(step != 0.0 && (end - start) / step >= 0.0 && std::isfinite((end - start) / step), "arange",
         "step must lead from start to end; got start {}, end {}, step {}", start, end, step);
-  const auto count = static_cast<std::int64_t>(std::ceil((end - start) / step));
+  const double exact_count = std::ceil((end - start) / step);
+  check<ShapeError>(exact_count < 0x1p48, "arange",
+                    "the values must fit into memory; got {} of them (start {}, end {}, step {})",
+                    exact_count, start, end, step);
+  const auto count = static_cast<std::int64_t>(exact_count);
   const bool whole = is_whole(start) && is_whole(end) && is_whole(step);
   std::vector<double> values(static_cast<std::size_t>(count));
   for (std::int64_t i = 0; i < count; ++i)
@@ -83,9 +87,11 @@ Tensor linspace(double start, double end, std::int64_t steps, const TensorOption
 
 Tensor eye(std::int64_t n, const TensorOptions& options) {
   check<ShapeError>(n >= 0, "eye", "n must not be negative; got {}", n);
-  std::vector<double> values(static_cast<std::size_t>(n * n), 0.0);
-  for (std::int64_t i = 0; i < n; ++i) values[static_cast<std::size_t>(i * n + i)] = 1.0;
-  return detail::tensor_from_doubles(values, {n, n}, DType::float32, options);
+  // As a tensor at once: its size is checked before n * n can overflow.
+  const Tensor host = detail::make_tensor({n, n}, DType::float64, cpu);
+  detail::fill(host, 0.0);
+  for (std::int64_t i = 0; i < n; ++i) host.data<double>()[i * n + i] = 1.0;
+  return finish(host, options, DType::float32);
 }
 
 Tensor rand(const Shape& shape, const TensorOptions& options) {

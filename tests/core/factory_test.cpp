@@ -1,0 +1,29 @@
+// Factories: values, dtypes, and sizes that cannot be.
+#include "norma/core/factory.h"
+#include "support/catch.h"
+#include "support/compare.h"
+
+namespace norma::test {
+
+TEST_CASE("ranges and the identity have PyTorch's values and dtypes") {
+  CHECK(arange(3).dtype() == int64);
+  CHECK(arange(0.0, 1.0, 0.25).dtype() == float32);
+  CHECK(allclose(arange(0.0, 1.0, 0.25), {0, 0.25, 0.5, 0.75}));
+  CHECK(allclose(arange(5.0, 0.0, -2.0), {5, 3, 1}));
+  CHECK(arange(0).shape() == Shape{0});
+  CHECK(allclose(linspace(0.0, 1.0, 5), {0, 0.25, 0.5, 0.75, 1}));
+  CHECK(allclose(linspace(2.0, 3.0, 1), {2}));
+  CHECK(allclose(eye(2), tensor({{1.0, 0.0}, {0.0, 1.0}})));
+  CHECK(eye(0).shape() == Shape{0, 0});
+  CHECK(eye(2, {.dtype = int32}).dtype() == int32);
+}
+
+TEST_CASE("sizes that cannot be are errors of norma") {
+  CHECK_THROWS_AS(eye(std::int64_t{1} << 33), ShapeError);
+  CHECK_THROWS_AS(eye(-1), ShapeError);
+  CHECK_THROWS_AS(arange(1e300), ShapeError);
+  CHECK_THROWS_AS(arange(0.0, 1.0, 0.0), Error);
+  CHECK_THROWS_AS(zeros({std::int64_t{1} << 40, std::int64_t{1} << 40}), ShapeError);
+}
+
+}  // namespace norma::test
