@@ -8,8 +8,8 @@
 // it and it is contiguous, otherwise a copy. A leaf with a gradient adds in place, or out of place
 // under create_graph.
 //
-// One graph is run by one thread at a time. A backward function may itself call grad() on a graph
-// of its own.
+// Graphs that share leaves are built and run by one thread at a time. A backward function may
+// itself call grad() on a graph of its own.
 #pragma once
 
 #include "norma/core/grad_mode.h"
@@ -21,6 +21,10 @@ namespace norma {
 
 /// Adds the derivatives of `tensors` to the leaves. `gradients[i]` may be undefined where
 /// tensors[i] has one element.
+///
+/// With create_graph the gradient in `.grad()` has a history that leads back to the leaf, and the
+/// two keep each other alive until set_grad({}); for higher derivatives call grad() instead, which
+/// has no such cycle.
 ///
 /// Throws AutogradError: nothing requires grad; non-scalar without gradient; graph already
 /// released.

@@ -55,42 +55,44 @@ Tensor from_values(const std::vector<T>& values, const Shape& shape,
 namespace detail {
 Tensor tensor_from_doubles(const std::vector<double>& values, const Shape& shape, DType fallback,
                            const TensorOptions& options);
+
+/// Literals of type T: floating-point ones as float32, bools as bool, integers as int64 (and not
+/// through double, which holds no int64 above 2^53), unless the options say otherwise.
+template <class T>
+Tensor tensor_from_literals(const std::vector<T>& values, const Shape& shape,
+                            const TensorOptions& options) {
+  if constexpr (std::is_floating_point_v<T> || std::is_same_v<T, bool>)
+    return tensor_from_doubles({values.begin(), values.end()}, shape,
+                               std::is_same_v<T, bool> ? DType::bool_ : DType::float32, options);
+  else
+    return from_values(std::vector<std::int64_t>(values.begin(), values.end()), shape, options);
+}
 }  // namespace detail
 
 /// A scalar, vector or matrix from literals: float32 for floating-point literals, int64 for
 /// integers, bool for bools.
 template <class T>
 requires std::is_arithmetic_v<T> Tensor tensor(T value, const TensorOptions& options = {}) {
-  constexpr DType fallback = std::is_same_v<T, bool>       ? DType::bool_
-                             : std::is_floating_point_v<T> ? DType::float32
-                                                           : DType::int64;
-  return detail::tensor_from_doubles({static_cast<double>(value)}, {}, fallback, options);
+  return detail::tensor_from_literals(std::vector<T>{value}, {}, options);
 }
 template <class T>
 requires std::is_arithmetic_v<T> Tensor tensor(std::initializer_list<T> values,
                                                const TensorOptions& options = {}) {
-  constexpr DType fallback = std::is_same_v<T, bool>       ? DType::bool_
-                             : std::is_floating_point_v<T> ? DType::float32
-                                                           : DType::int64;
-  return detail::tensor_from_doubles({values.begin(), values.end()},
-                                     {static_cast<std::int64_t>(values.size())}, fallback, options);
+  return detail::tensor_from_literals(std::vector<T>(values),
+                                      {static_cast<std::int64_t>(values.size())}, options);
 }
 template <class T>
 requires std::is_arithmetic_v<T> Tensor tensor(std::initializer_list<std::initializer_list<T>> rows,
                                                const TensorOptions& options = {}) {
-  constexpr DType fallback = std::is_same_v<T, bool>       ? DType::bool_
-                             : std::is_floating_point_v<T> ? DType::float32
-                                                           : DType::int64;
-  std::vector<double> values;
+  std::vector<T> values;
   const std::size_t width = rows.size() == 0 ? 0 : rows.begin()->size();
   for (const auto& row : rows) {
     check<ShapeError>(row.size() == width, "tensor", "rows must have one length; got {} and {}",
                       width, row.size());
     values.insert(values.end(), row.begin(), row.end());
   }
-  return detail::tensor_from_doubles(
-      values, {static_cast<std::int64_t>(rows.size()), static_cast<std::int64_t>(width)}, fallback,
-      options);
+  return detail::tensor_from_literals(
+      values, {static_cast<std::int64_t>(rows.size()), static_cast<std::int64_t>(width)}, options);
 }
 
 }  // namespace norma

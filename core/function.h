@@ -108,8 +108,9 @@ struct FunctionRecorder {
   /// Connects outputs to `node` (null: not recorded) and turns what was saved into SavedTensors.
   static void finish(Context& ctx, const std::shared_ptr<Node>& node, const TensorList& inputs,
                      TensorList& outputs);
-  /// Throws AutogradError where `tensor` must not change in place now: a leaf that requires grad, a view, or a tensor with
-  /// views in a graph. `inputs`: those of the operation. For callers that check before they write.
+  /// Throws AutogradError where `tensor` must not change in place now: a leaf that requires grad, a
+  /// view, or a tensor with views in a graph. `inputs`: those of the operation. For callers that
+  /// check before they write.
   static void check_in_place(const char* operation, const Tensor& tensor, const TensorList& inputs);
   static TensorList materialize(const Context& ctx, const Node& node, TensorList grads);
   static void check_not_released(const Context& ctx);

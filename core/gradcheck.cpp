@@ -86,6 +86,7 @@ class Checker {
     if (std::none_of(outputs.begin(), outputs.end(),
                      [](const Tensor& t) { return t.requires_grad(); }))
       return fail("no output depends on an input that requires grad: the graph is cut");
+    check_cut_outputs(outputs);
     for (int round = 0; round < options_.cotangents && report_.ok; ++round)
       check_derivatives(outputs);
     if (report_.ok) check_zero_cotangent(outputs);
@@ -105,6 +106,33 @@ class Checker {
     for (const std::string& warning : report_.warnings)
       report_.message += "\n  warning: " + warning;
     return report_;
+  }
+
+  /// A floating-point output without history must not change with the inputs.
+  void check_cut_outputs(const TensorList& outputs) {
+    if (options_.allow_non_differentiable) return;
+    for (std::size_t i = 0; i < outputs.size(); ++i) {
+      if (!differentiable(outputs[i]) || outputs[i].requires_grad()) continue;
+      std::vector<Values> v(outputs.size());
+      v[i] = random_.like(outputs[i]).to_vector<double>();
+      for (const std::size_t k : checked_) {
+        const Tensor& input = inputs_[k];
+        const Values original = input.to_vector<double>();
+        double offset = 0.0;
+        const double numeric = central_difference(v, [&](double sign) {
+          offset += sign;
+          Values x = original;
+          for (double& value : x) value += offset * options_.eps;
+          write(input, offset == 0.0 ? original : x);
+        });
+        if (std::abs(numeric) <= options_.atol) continue;
+        fail(fmt::format(
+            "output {} changes with input {} (derivative {:.6g}) but has no history: its graph is "
+            "cut; where that is meant, set allow_non_differentiable",
+            i, k, numeric));
+        return;
+      }
+    }
   }
 
   TensorList cotangents_of(const TensorList& outputs) {

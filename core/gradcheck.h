@@ -31,8 +31,9 @@ struct GradcheckOptions {
   bool fast_mode = false;   ///< one random direction per input instead of every element
   int cotangents = 2;       ///< independent random cotangents
   bool check_noncontiguous = true;
-  int report_worst = 5;    ///< how many elements the message lists
-  std::uint64_t seed = 0;  ///< of cotangents and directions
+  bool allow_non_differentiable = false;  ///< floating-point outputs may lack a derivative
+  int report_worst = 5;                   ///< how many elements the message lists
+  std::uint64_t seed = 0;                 ///< of cotangents and directions
 };
 
 /// One element (full mode) or direction (fast mode) whose values differ.

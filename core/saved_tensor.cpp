@@ -5,6 +5,7 @@ namespace norma {
 SavedTensor::SavedTensor(const Tensor& tensor, std::int64_t output_nr) : output_nr_(output_nr) {
   if (!tensor.defined()) return;
   version_ = tensor.version();
+  storage_ = tensor.storage();
   if (output_nr < 0 && tensor.is_leaf()) {
     tensor_ = tensor;  // its own identity: a gradient of the gradient accumulates into it
     return;
@@ -20,6 +21,11 @@ SavedTensor::SavedTensor(const Tensor& tensor, std::int64_t output_nr) : output_
 
 Tensor SavedTensor::unpack(const std::shared_ptr<Node>& owner, std::size_t index) const {
   if (!tensor_.defined()) return {};
+  check<AutogradError>(storage_.lock() == tensor_.storage(),
+                       owner ? owner->name().c_str() : "saved_tensor",
+                       "a value saved for backward must not change; saved tensor {} (shape {}) got "
+                       "other data since; convert a module before its forward, or run it again",
+                       index, tensor_.shape());
   check<AutogradError>(
       tensor_.version() == version_, owner ? owner->name().c_str() : "saved_tensor",
       "a value saved for backward must not change; saved tensor {} ({}, shape {}) is at version "

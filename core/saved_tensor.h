@@ -19,6 +19,7 @@ class SavedTensor {
   Tensor tensor_;
   std::int64_t output_nr_ = -1;
   std::uint64_t version_ = 0;
+  std::weak_ptr<Storage> storage_;  ///< to see a leaf that got other data (Module::to)
 };
 
 }  // namespace norma

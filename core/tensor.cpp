@@ -100,14 +100,26 @@ void* Tensor::raw_data() const {
          impl.offset * static_cast<std::int64_t>(norma::element_size(impl.dtype));
 }
 
-double Tensor::item_as_double() const {
-  check<ShapeError>(numel() == 1, "item",
+namespace {
+
+/// The only element of `tensor`, converted to T.
+template <class T>
+T only_element(const Tensor& tensor) {
+  check<ShapeError>(tensor.numel() == 1, "item",
                     "the tensor must have one element; got shape {}; use to_vector() or select()",
-                    shape());
-  const Tensor host = device().is_cpu() ? *this : detail::shallow_copy(*this).to(norma::cpu);
-  return visit_all(dtype(),
-                   [&]<class T>(TypeTag<T>) { return static_cast<double>(*host.data<T>()); });
+                    tensor.shape());
+  const Tensor host =
+      tensor.device().is_cpu() ? tensor : detail::shallow_copy(tensor).to(norma::cpu);
+  return visit_all(tensor.dtype(), [&]<class Element>(TypeTag<Element>) {
+    return static_cast<T>(*host.data<Element>());
+  });
 }
+
+}  // namespace
+
+double Tensor::item_as_double() const { return only_element<double>(*this); }
+// Not through double: it holds no int64 above 2^53.
+std::int64_t Tensor::item_as_int64() const { return only_element<std::int64_t>(*this); }
 
 template <class T>
 std::vector<T> Tensor::to_vector() const {

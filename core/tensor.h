@@ -92,7 +92,10 @@ class Tensor {
   /// The only element of a one-element tensor, from any device.
   template <class T = double>
   T item() const {
-    return static_cast<T>(item_as_double());
+    if constexpr (std::is_integral_v<T>)
+      return static_cast<T>(item_as_int64());
+    else
+      return static_cast<T>(item_as_double());
   }
   /// All elements in row-major order, converted to T.
   template <class T>
@@ -173,6 +176,7 @@ class Tensor {
 
  private:
   double item_as_double() const;
+  std::int64_t item_as_int64() const;
   std::shared_ptr<TensorImpl> impl_;
 };
 

@@ -75,6 +75,13 @@ TEST_CASE(
   CHECK(contains(text, "clone()"));
 }
 
+TEST_CASE("a saved leaf that got other data is noticed") {
+  const Tensor w = full({3}, 2.0, trainable);
+  const Tensor z = (w * w).sum();
+  w.impl()->storage = full({3}, 5.0, {.dtype = float64}).storage();  // as Module::to does
+  CHECK(contains(message_of([&] { z.backward(); }), "other data"));
+}
+
 TEST_CASE("a view shares the version of its base") {
   const Tensor x = full({4}, 2.0, {.dtype = float64});
   const Tensor w = full({4}, 1.0, trainable);

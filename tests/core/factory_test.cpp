@@ -26,4 +26,14 @@ TEST_CASE("sizes that cannot be are errors of norma") {
   CHECK_THROWS_AS(zeros({std::int64_t{1} << 40, std::int64_t{1} << 40}), ShapeError);
 }
 
+TEST_CASE("integers stay exact where double would round them") {
+  const std::int64_t big = (std::int64_t{1} << 53) + 1;
+  CHECK(tensor(big).item<std::int64_t>() == big);
+  CHECK(tensor({big, big + 1}).to_vector<std::int64_t>() ==
+        std::vector<std::int64_t>{big, big + 1});
+  CHECK(tensor({{1, 2}, {3, 4}}).dtype() == int64);
+  CHECK(tensor({true, false}).dtype() == bool_);
+  CHECK(tensor({1, 2}, {.dtype = float64}).dtype() == float64);
+}
+
 }  // namespace norma::test

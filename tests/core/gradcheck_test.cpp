@@ -108,6 +108,14 @@ TEST_CASE("gradcheck finds what planted errors break") {
   CHECK(check_of<ZeroBecomesNan>().message.find("zero cotangent") != std::string::npos);
 }
 
+TEST_CASE("gradcheck finds one cut output among several") {
+  const auto cut = [](const TensorList& in) {
+    return TensorList{in[0] * 2.0, (in[0] * 3.0).detach()};
+  };
+  CHECK(gradcheck(cut, {input({3})}).message.find("output 1") != std::string::npos);
+  CHECK(gradcheck(cut, {input({3})}, {.allow_non_differentiable = true}));
+}
+
 TEST_CASE("gradgradcheck finds a backward that leaves the graph") {
   CHECK(check_of<CutGraph>());
   CHECK_FALSE(

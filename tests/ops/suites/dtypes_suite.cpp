@@ -78,8 +78,9 @@ void compare(const OpEntry& op, const OpSample& sample, DType dtype, bool contig
   REQUIRE(actual.gradients.size() == expected.gradients.size());
   for (std::size_t i = 0; i < actual.gradients.size(); ++i) {
     INFO("gradient " << i);
+    REQUIRE(actual.gradients[i].defined());
     CHECK(allclose(actual.gradients[i], expected.gradients[i], tolerance));
-    if (actual.gradients[i].defined()) CHECK(actual.gradients[i].dtype() == dtype);
+    CHECK(actual.gradients[i].dtype() == dtype);
   }
 }
 
