@@ -4,6 +4,7 @@
 //
 // JSON: a list of {name, value, unit, goal, holds}; value is the fraction of the ceiling.
 #include <benchmark/benchmark.h>
+#include <norma/ops/threads.h>
 #include <spdlog/fmt/fmt.h>
 
 #include <algorithm>
@@ -103,6 +104,7 @@ void print_table(const nlohmann::json& rows) {
 
 int main(int argc, char** argv) {
   using namespace norma::benchmarks;
+  norma::limit_thread_spinning(argv);
   std::string json_file;
   std::string export_folder;
   std::vector<char*> rest{argv[0]};

@@ -29,6 +29,11 @@ if(NORMA_IS_TOP_LEVEL)
   if(NORMA_CCACHE AND NOT CMAKE_CXX_COMPILER_LAUNCHER)
     set(CMAKE_CXX_COMPILER_LAUNCHER ${NORMA_CCACHE})
   endif()
+  # Precompiled headers save a third of a build from scratch. ccache saves more of the next one, and
+  # does not go together with them.
+  if(CMAKE_CXX_COMPILER_LAUNCHER MATCHES "ccache")
+    set(CMAKE_DISABLE_PRECOMPILE_HEADERS ON)
+  endif()
 endif()
 
 add_library(norma_warnings INTERFACE)
