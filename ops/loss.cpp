@@ -238,8 +238,8 @@ Tensor binary_cross_entropy_with_logits(const Tensor& input, const Tensor& targe
   const Tensor negative_log = softplus(-x);
   Tensor losses = (1.0 - y) * x;
   if (options.pos_weight.defined())
-    losses = losses +
-             (1.0 + (detail::in_accumulate_type(options.pos_weight) - 1.0) * y) * negative_log;
+    losses =
+        losses + (1.0 + (detail::in_accumulate_type(options.pos_weight) - 1.0) * y) * negative_log;
   else
     losses = losses + negative_log;
   if (options.weight.defined()) losses = losses * detail::in_accumulate_type(options.weight);

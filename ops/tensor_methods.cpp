@@ -83,8 +83,8 @@ Tensor operand(const Tensor& target, const Tensor& other) {
   return expand(to(other, target.dtype()), target.shape());
 }
 
-/// `other`, or a copy of it where it lies in the memory that is about to change: the kernels must not
-/// read what they wrote, and backward needs the value from before.
+/// `other`, or a copy of it where it lies in the memory that is about to change: the kernels must
+/// not read what they wrote, and backward needs the value from before.
 Tensor apart(const Tensor& target, const Tensor& other) {
   return other.storage() == target.storage() ? clone(other) : other;
 }

@@ -51,7 +51,8 @@ LoadedModel load_model(const std::string& model, const norma::Device& device) {
   loaded.state = load_state(loaded.checkpoint);
   loaded.tokenizer = load_tokenizer(read_file(loaded.checkpoint / kTokenizerFile));
   loaded.model = make_model(loaded.config, loaded.tokenizer->vocab_size(), device);
-  const auto weights = loaded.checkpoint / (loaded.config.ema_decay > 0 ? kAverageFile : kModelFile);
+  const auto weights =
+      loaded.checkpoint / (loaded.config.ema_decay > 0 ? kAverageFile : kModelFile);
   load_into(*loaded.model, load_tensors(weights), weights);
   loaded.model->eval();
   return loaded;

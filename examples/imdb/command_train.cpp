@@ -52,7 +52,8 @@ TrainConfig config_for_resume(const TrainArguments& arguments, const fs::path& c
   return config;
 }
 
-// The folder of the run. A run that is resumed stays where it is, also when --out names that folder;
+// The folder of the run. A run that is resumed stays where it is, also when --out names that
+// folder;
 // --overwrite must never take away what --resume needs.
 fs::path choose_run_folder(const TrainArguments& arguments, const TrainConfig& config,
                            const fs::path& checkpoint) {

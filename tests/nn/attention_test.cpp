@@ -166,7 +166,7 @@ TEST_CASE("FeedForward is its formula for every activation, with and without hoo
       const Tensor a = activation == nn::Activation::relu        ? relu(h)
                        : activation == nn::Activation::gelu      ? gelu(h)
                        : activation == nn::Activation::gelu_tanh ? gelu(h, "tanh")
-                                                                    : silu(h);
+                                                                 : silu(h);
       expected = child("fc2")(a);
     }
     CHECK(allclose(ffn(x), expected, tight));

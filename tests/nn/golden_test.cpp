@@ -122,10 +122,9 @@ TEST_CASE("layers equal PyTorch's", "[golden]") {
                                  .softcap = 1.5});
   check_layer("attention_qk_norm_softcap", capped,
               [&](const Tensor& x) { return capped(x, padding); });
-  const std::pair<const char*, nn::Activation> activations[] = {
-      {"gelu", nn::Activation::gelu},
-      {"relu", nn::Activation::relu},
-      {"swiglu", nn::Activation::swiglu}};
+  const std::pair<const char*, nn::Activation> activations[] = {{"gelu", nn::Activation::gelu},
+                                                                {"relu", nn::Activation::relu},
+                                                                {"swiglu", nn::Activation::swiglu}};
   for (const auto& [name, activation] : activations) {
     nn::FeedForward feed_forward({.d_model = 8, .d_ff = 12, .activation = activation});
     check_layer(std::string("feed_forward_") + name, feed_forward);

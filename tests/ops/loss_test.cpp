@@ -98,7 +98,8 @@ TEST_CASE("losses of 16-bit values are computed in float32") {
   CHECK(allclose(grad({loss}, {x})[0], {150, 0, 0, 0}));
   // 4096 terms of log 2: a float16 sum of rounded terms would stop at 2048 * its step.
   const Tensor logits = zeros({4096}, {.dtype = bfloat16});
-  CHECK(binary_cross_entropy_with_logits(logits, logits).item() == Approx(std::log(2.0)).epsilon(4e-3));
+  CHECK(binary_cross_entropy_with_logits(logits, logits).item() ==
+        Approx(std::log(2.0)).epsilon(4e-3));
 }
 
 }  // namespace norma::test
