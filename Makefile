@@ -50,7 +50,7 @@ imdb-data: build/.packages ## Fetch and check the official IMDb archive (84 MB)
 	examples/imdb/fetch_data.sh $(ARGS)
 
 .PHONY: test
-test: check asan ## Run all tests, then the core and ops tests under sanitizers
+test: check ## Run all tests (make asan: the core and ops tests under sanitizers)
 
 .PHONY: check
 check: build ## Run all tests
