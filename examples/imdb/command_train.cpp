@@ -52,16 +52,19 @@ TrainConfig config_for_resume(const TrainArguments& arguments, const fs::path& c
   return config;
 }
 
-// The folder of the run. A run that is resumed stays where it is, also when --out names that
-// folder;
-// --overwrite must never take away what --resume needs.
+// Whether the run of `checkpoint` goes on where it is: without --out, or when --out names its
+// folder.
+bool resumes_in_place(const TrainArguments& arguments, const fs::path& checkpoint) {
+  if (checkpoint.empty()) return false;
+  std::error_code ignored;
+  return arguments.out.empty() ||
+         fs::equivalent(arguments.out, run_of_checkpoint(checkpoint), ignored);
+}
+
+// The folder of the run. --overwrite must never take away what --resume needs.
 fs::path choose_run_folder(const TrainArguments& arguments, const TrainConfig& config,
                            const fs::path& checkpoint) {
-  if (!checkpoint.empty()) {
-    const fs::path resumed = run_of_checkpoint(checkpoint);
-    std::error_code ignored;
-    if (arguments.out.empty() || fs::equivalent(arguments.out, resumed, ignored)) return resumed;
-  }
+  if (resumes_in_place(arguments, checkpoint)) return run_of_checkpoint(checkpoint);
   return prepare_run_folder(arguments.out,
                             fmt::format("{}{}-seed{}", config.preset,
                                         config.bigram_buckets > 0 ? "-bigram" : "", config.seed),
@@ -126,7 +129,8 @@ void run_train(const TrainArguments& arguments) {
   if (!arguments.resume.empty()) checkpoint = find_checkpoint(arguments.resume);
   const TrainConfig config =
       checkpoint.empty() ? resolve_config(arguments) : config_for_resume(arguments, checkpoint);
-  if (!arguments.out.empty() && !arguments.overwrite) check_run_folder(arguments.out);
+  if (!arguments.out.empty() && !arguments.overwrite && !resumes_in_place(arguments, checkpoint))
+    check_run_folder(arguments.out);
   const int threads = set_threads(config.threads);
   make_device(config.device);
   if (config.data.empty()) say(kSampleNote);
