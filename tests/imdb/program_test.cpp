@@ -155,7 +155,8 @@ TEST_CASE("stopping and resuming gives the run that never stopped") {
   CHECK(a["test_loss"] == b["test_loss"]);
 }
 
-TEST_CASE("--resume with --out of the same run continues it, and --overwrite takes nothing away") {
+TEST_CASE(
+    "a run resumed with --out of its own folder continues, and --overwrite takes nothing away") {
   TemporaryFolder folder;
   REQUIRE(run_imdb(folder, std::string("train --out run --stop-after 1") + kTinyFlags).code == 0);
   for (const char* out : {"--out run", "--out ./run/ --overwrite"}) {
