@@ -60,7 +60,7 @@ TEST_CASE("without data the sample's settings apply, and only then") {
   CHECK(resolve_config(arguments) == expected);
 }
 
-TEST_CASE("--bigram takes its own shape, which flags may still change") {
+TEST_CASE("the flag --bigram takes its own shape, which flags may still change") {
   TrainArguments arguments;
   arguments.bigram = true;
   add_flag(arguments, "data", "x");
