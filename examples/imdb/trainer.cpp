@@ -72,8 +72,10 @@ void Trainer::make_optimizer() {
   schedule.decay_steps = total_steps() / 5;
   schedule_ = std::make_unique<optim::LRScheduler>(
       *optimizer_, optim::make_schedule(config_.schedule, schedule));
+  // Warmed up: a plain average would still hold half of the initial weights after epoch 1.
   if (config_.ema_decay > 0)
-    average_ = std::make_unique<optim::EMA>(parameters_, optim::EMAOptions{config_.ema_decay});
+    average_ = std::make_unique<optim::EMA>(
+        parameters_, optim::EMAOptions{.decay = config_.ema_decay, .warmup = true});
 }
 
 Outcome Trainer::run(const TrainerHooks& hooks) {
