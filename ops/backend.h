@@ -10,6 +10,7 @@
 
 #include "norma/core/random.h"
 #include "norma/core/tensor.h"
+#include "norma/ops/norm_params.h"
 
 #include <type_traits>
 
@@ -144,7 +145,41 @@ struct Backend {
   /// dlogits = dloss[row] * d loss[row] / d logits.
   Kernel<void(T logits, T target, T weight, I ignore_index, double label_smoothing, T logsumexp, T dloss, T dlogits)> cross_entropy_backward{"cross_entropy_backward"};
 
-  // -- norms: x [rows, width]; mean, rstd [rows] (accumulate type); weight, bias [width] or undefined -----------
+  // -- norms: x [rows, width]; mean, rstd [rows] (accumulate type) ----------------------------------------------
+  /// The row norms (ops/norm_params.h says which). `residual` is undefined, or of x's shape: then `sum` gets what is
+  /// normalized. mean [rows]: of centred norms; of compressed ones the sum of x; else undefined. rstd [rows]: 1 / D.
+  Kernel<void(T x, T residual, T weight, T bias, const RowNormParams& p, T out, T sum, T mean, T rstd)> row_norm{"row_norm"};
+  /// x: what was normalized (`sum` where there was a residual); dsum: gradient of `sum`, or undefined. All but x, rstd, dy
+  /// may be undefined. dweight and dbias are summed in the accumulate type in a fixed order; zeros without rows.
+  Kernel<void(T x, T weight, T mean, T rstd, T dy, T dsum, const RowNormParams& p, T dx, T dresidual, T dweight, T dbias)> row_norm_backward{"row_norm_backward"};
+  /// Two gains on one normalized row (parallel blocks): out1 = h * weight1 + bias1, out2 = h * weight2 + bias2; all
+  /// [width]. Of p: centred, divisor, eps_rule, eps, weight_offset.
+  Kernel<void(T x, T weight1, T bias1, T weight2, T bias2, const RowNormParams& p, T out1, T out2, T mean, T rstd)> dual_norm{"dual_norm"};
+  Kernel<void(T x, T weight1, T weight2, T mean, T rstd, T dy1, T dy2, const RowNormParams& p, T dx, T dweight1, T dbias1, T dweight2, T dbias2)> dual_norm_backward{"dual_norm_backward"};
+  /// PolyNorm: w0 n(x^3) + w1 n(x^2) + w2 n(x) + bias with n(u) = u / sqrt(mean(u^2) + eps); weight [3], bias [1];
+  /// rstd [rows, 3] in the order of the weights.
+  Kernel<void(T x, T weight, T bias, double eps, T out, T rstd)> poly_norm{"poly_norm"};
+  Kernel<void(T x, T weight, T rstd, T dy, T dx, T dweight, T dbias)> poly_norm_backward{"poly_norm_backward"};
+
+  // -- element-wise norms: x [rows, width] ------------------------------------------------------------------------
+  /// out = curve(alpha x + shift) * weight + bias; alpha, shift [1] or undefined (1 and 0); weight, bias [C] with C a
+  /// divisor of the width: element i takes column i / (width / C).
+  Kernel<void(Squash curve, T x, T alpha, T shift, T weight, T bias, T out)> squash{"squash"};
+  Kernel<void(Squash curve, T x, T alpha, T shift, T weight, T dy, T dx, T dalpha, T dshift, T dweight, T dbias)> squash_backward{"squash_backward"};
+  /// out = cap * tanh(x / cap), and its gradient dy (1 - (y / cap)^2) from y.
+  Kernel<void(T x, double cap, T out)> softcap{"softcap"};
+  Kernel<void(T y, double cap, T dy, T dx)> softcap_backward{"softcap_backward"};
+
+  // -- column norms: x [outer, channels, inner]; per-channel tensors [channels] in the accumulate type; mask [outer, inner]
+  // bool, true = this position is left out of the statistics, or undefined ------------------------------------------------
+  /// count [1]: positions that are not masked. mean and biased variance over them, two passes; with an undefined mean
+  /// the variance gets the mean square. No positions: zeros.
+  Kernel<void(T x, T mask, T mean, T variance, T count)> column_statistics{"column_statistics"};
+  /// sum_dy = sum of dy, sum_dy_d = sum of dy (x - mean), over all positions (mean undefined: 0), fixed order.
+  Kernel<void(T x, T mean, T dy, T sum_dy, T sum_dy_d)> column_sums{"column_sums"};
+  /// out = [a dy +] k (b (x - mean) + c), k = 0 where masked, else 1; dy and a both defined or both not; mean may be undefined.
+  Kernel<void(T x, T mask, T mean, T dy, T a, T b, T c, T out)> column_affine{"column_affine"};
+  // Superseded by row_norm; they go once layer_norm and rms_norm call it.
   Kernel<void(T x, T weight, T bias, double eps, T out, T mean, T rstd)> layer_norm{"layer_norm"};
   Kernel<void(T x, T weight, T mean, T rstd, T dy, T dx, T dweight, T dbias)> layer_norm_backward{"layer_norm_backward"};
   Kernel<void(T x, T weight, double eps, T out, T rstd)> rms_norm{"rms_norm"};
