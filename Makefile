@@ -50,14 +50,14 @@ imdb-data: build/.packages ## Fetch and check the official IMDb archive (84 MB)
 	examples/imdb/fetch_data.sh $(ARGS)
 
 .PHONY: test
-test: check ## Run all tests (make asan: the core and ops tests under sanitizers)
+test: check ## Run all tests (make asan: core, ops and cuda under sanitizers)
 
 .PHONY: check
 check: build ## Run all tests
 	ctest --preset $(PRESET) --parallel $(JOBS)
 
 .PHONY: asan
-asan: build/.packages ## Run the core and ops tests under AddressSanitizer and UndefinedBehaviorSanitizer
+asan: build/.packages ## Run the core, ops and cuda tests under AddressSanitizer and UndefinedBehaviorSanitizer
 	cmake --preset asan
 	cmake --build --preset asan --parallel $(JOBS)
 	ctest --preset asan --parallel $(JOBS)

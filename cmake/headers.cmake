@@ -2,7 +2,7 @@
 # `norma/norma.h`, which is generated from what is there so that it never misses a header. The build
 # tree reaches the folders by symbolic links, the install tree by copies, under the same paths.
 set(NORMA_INCLUDE_DIR ${PROJECT_BINARY_DIR}/include)
-set(NORMA_FOLDERS core ops nn optim)
+set(NORMA_FOLDERS core ops cuda nn optim)
 
 if(IS_SYMLINK ${NORMA_INCLUDE_DIR}/norma)
   file(REMOVE ${NORMA_INCLUDE_DIR}/norma)

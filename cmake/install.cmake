@@ -6,7 +6,7 @@ set(package_dir ${CMAKE_INSTALL_LIBDIR}/cmake/norma)
 foreach(folder ${NORMA_FOLDERS})
   if(EXISTS ${PROJECT_SOURCE_DIR}/${folder})
     install(DIRECTORY ${folder}/ DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/norma/${folder}
-            FILES_MATCHING PATTERN "*.h" PATTERN cpu EXCLUDE)
+            FILES_MATCHING PATTERN "*.h" PATTERN "*.cuh" PATTERN cpu EXCLUDE)
   endif()
 endforeach()
 install(FILES ${NORMA_INCLUDE_DIR}/norma/norma.h DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/norma)
