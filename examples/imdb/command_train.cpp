@@ -23,7 +23,7 @@ constexpr char kSampleNote[] =
     "No --data given: training on the sample inside the program (1,000 + 1,000 reviews of "
     "50,000).\n"
     "It shows that everything works; expect about 75 to 80 %, for 800 reviews cannot teach more.\n"
-    "The real data gives about 87 %: `make imdb-data` fetches them (84 MB), then\n"
+    "The real data gives about 88 %: `make imdb-data` fetches them (84 MB), then\n"
     "  imdb train --data data/aclImdb_v1.tar.gz";
 
 // A run may go on with more epochs, on another device, or from where the data moved to.

@@ -5,18 +5,19 @@
 namespace imdb {
 namespace {
 
-// The smallest Transformer that is worth the name: a minute and a half on two cores.
+// What makes the difference on 25,000 reviews, found on the development set (benchmarks/results):
+// embeddings regularized hard (dropout, decay), because nearly all parameters are theirs; long
+// inputs; a narrow model, which loses nothing; initial embeddings of 0.1, with which the first
+// epochs over-fit less than with 0.02 and which 1.0 would drown.
+TrainConfig tiny() { return TrainConfig{}; }
+
+// The same on half as much of each review.
 TrainConfig nano() {
   TrainConfig c;
   c.preset = "imdb-nano";
   c.max_length = 192;
   c.head_length = 48;
-  c.layers = 1;
-  c.d_model = 64;
-  c.heads = 2;
-  c.d_ff = 128;
   c.epochs = 3;
-  c.lr = 2e-3;
   c.warmup_steps = 100;
   return c;
 }
@@ -32,6 +33,9 @@ TrainConfig seed() {
   c.d_ff = 1024;
   c.ffn = "relu";
   c.norm = "layer_norm";
+  c.embedding_std = 0.02;
+  c.max_length = 256;
+  c.head_length = 64;
   c.placement = "pre";
   c.positions = "learned";
   c.pooling = "mean";
@@ -63,7 +67,7 @@ const std::vector<std::string>& preset_names() {
 
 TrainConfig make_preset(std::string_view name) {
   if (name == "imdb-nano") return nano();
-  if (name == "imdb-tiny") return TrainConfig{};
+  if (name == "imdb-tiny") return tiny();
   if (name == "imdb-seed") return seed();
   throw norma::ValueError(
       "config",
@@ -75,15 +79,11 @@ void apply_bigram_variant(TrainConfig& c) {
                "--bigram is a variant of imdb-tiny; got preset {}; to add bigrams to it use "
                "--bigram-buckets 131072",
                c.preset);
-  // Bigrams carry most of the word order, so the Transformer can be narrow and the text long.
   c.bigram_buckets = 262144;
   c.max_length = 512;
   c.head_length = 128;
   c.layers = 2;
-  c.d_model = 64;
-  c.heads = 2;
-  c.d_ff = 128;
-  c.lr = 2e-3;
+  c.embedding_dropout = 0.5;  // 17 million parameters more in the embeddings
   c.epochs = 3;
 }
 
