@@ -92,7 +92,7 @@ TEST_CASE("options that contradict each other are refused") {
   };
   refuses([](auto& c) { c.heads = 3; }, "heads must divide d_model");
   refuses([](auto& c) { c.kv_heads = 3; }, "kv_heads must divide heads");
-  refuses([](auto& c) { c.d_model = 12; }, "must be even");
+  refuses([](auto& c) { c.d_model = 6; }, "must be even");
   refuses([](auto& c) { c.head_length = 400; }, "head_length must not exceed max_length");
   refuses([](auto& c) { c.norm = "none"; }, "both be none or neither");
   refuses([](auto& c) { c.placement = "none"; }, "both be none or neither");
