@@ -28,9 +28,8 @@ bool close_to_largest(const Tensor& actual, const Tensor& expected, double toler
 
 namespace {
 
-TensorList all_of(const std::string& prefix) {
+TensorList all_of(const std::map<std::string, Tensor>& tensors, const std::string& prefix) {
   TensorList list;
-  const auto& tensors = golden("ops.safetensors");
   for (int i = 0;; ++i) {
     const auto found = tensors.find(prefix + std::to_string(i));
     if (found == tensors.end()) return list;
@@ -40,20 +39,20 @@ TensorList all_of(const std::string& prefix) {
 
 }  // namespace
 
-void check_golden_op(const std::string& name, const OpFunction& function) {
+void check_golden_op(const std::string& name, const OpFunction& function, const std::string& file) {
   INFO(name);
-  const auto& tensors = golden("ops.safetensors");
+  const auto& tensors = golden(file);
   for (const DType dtype : {float64, float32}) {
     INFO(dtype_name(dtype));
     const double tolerance = dtype == float64 ? 1e-10 : 1e-5;
     TensorList inputs;
-    for (const Tensor& input : all_of(name + "/in")) {
+    for (const Tensor& input : all_of(tensors, name + "/in")) {
       inputs.push_back(converted(input, dtype));
       if (input.is_floating_point()) inputs.back().requires_grad_();
     }
     REQUIRE_FALSE(inputs.empty());
     const TensorList outputs = function(inputs);
-    const TensorList expected = all_of(name + "/out");
+    const TensorList expected = all_of(tensors, name + "/out");
     REQUIRE(outputs.size() == expected.size());
     TensorList roots;
     TensorList cotangents;

@@ -2,20 +2,12 @@
 // were wrong.
 #include "norma/ops/norm.h"
 #include "norma/core/factory.h"
+#include "ops/table/norm.h"
 #include "support/compare.h"
 
 namespace norma::test {
 
 namespace {
-
-/// (rows, width) of bugs in the wild: hard-coded warp sizes, row counts past 65535, tails of
-/// blocks.
-struct Size {
-  std::int64_t rows, width;
-};
-constexpr Size museum[] = {{1, 1},     {2, 3},    {31, 31},  {33, 32},  {31, 33},
-                           {2, 255},   {33, 768}, {3, 1023}, {2, 1024}, {3, 1025},
-                           {33, 2048}, {2, 4096}, {2, 8197}, {65537, 3}};
 
 OpEntry layer_norm_entry() {
   OpEntry entry{.name = "layer_norm"};
@@ -97,7 +89,8 @@ OpEntry rms_norm_entry() {
   return entry;
 }
 
-/// Moves the samples of more than 65536 rows into an entry with a tolerance of their own.
+}  // namespace
+
 OpEntry split_many_rows(OpEntry& entry) {
   OpEntry many{.name = entry.name + " of many rows"};
   const auto is_long = [](const OpSample& sample) { return sample.inputs[0].size(0) > 65536; };
@@ -105,19 +98,28 @@ OpEntry split_many_rows(OpEntry& entry) {
     if (is_long(sample)) many.samples.push_back(sample);
   std::erase_if(entry.samples, is_long);
   many.no_errors_because = "the same operation as above";
-  many.tolerances = {{float32, {2e-5, 5e-4}}};
+  many.tolerances = entry.tolerances;
+  many.tolerances[float32] = {2e-5, 5e-4};
   many.reason = "65537 terms of size 1 cancel in dweight and dbias: float32 leaves 1e-4";
+  if (!entry.reason.empty()) many.reason += "; " + entry.reason;
   return many;
 }
 
-}  // namespace
+void add_with_many_rows(OpTable& table, OpEntry entry) {
+  OpEntry many = split_many_rows(entry);
+  table.push_back(std::move(entry));
+  if (!many.samples.empty()) table.push_back(std::move(many));
+}
 
 void add_norm_ops(OpTable& table) {
-  for (OpEntry entry : {layer_norm_entry(), rms_norm_entry()}) {
-    OpEntry many = split_many_rows(entry);
-    table.push_back(std::move(entry));
-    table.push_back(std::move(many));
-  }
+  add_with_many_rows(table, layer_norm_entry());
+  add_with_many_rows(table, rms_norm_entry());
+  add_row_norm_ops(table);
+  add_fused_norm_ops(table);
+  add_group_norm_ops(table);
+  add_point_norm_ops(table);
+  add_column_norm_ops(table);
+  add_weight_norm_ops(table);
 }
 
 }  // namespace norma::test
