@@ -209,7 +209,7 @@ TEST_CASE("a divergent barrier is an error that names kernel, block, thread and 
       launch({.name = "my_kernel", .grid = {2}, .block = {64}}, kernel, arguments...);
     });
   };
-  using Catch::Matchers::Contains;
+  using Catch::Contains;
   const std::string branch = run(barrier_in_branch);
   CHECK_THAT(branch, Contains("[my_kernel] every thread of a block must reach the same barrier"));
   CHECK_THAT(branch, Contains("thread (0, 0, 0) at the barrier emulator_test.cpp:"));
@@ -263,7 +263,7 @@ TEST_CASE("a write outside of an array is an error that names the kernel",
   const auto global = [&](int index) {
     return error_of([&] { launch({.name = "write", .block = {1}}, write_at, out.data(), index); });
   };
-  using Catch::Matchers::Contains;
+  using Catch::Contains;
   CHECK(global(9) == "no error");
   CHECK_THAT(global(10), Contains("[write] must stay inside of its arrays; got a write past the "
                                   "end of a block of 40 bytes of device memory"));
@@ -310,7 +310,7 @@ TEST_CASE("a misaligned vector access is an error") {
     });
   };
   CHECK(run(4) == "no error");
-  CHECK_THAT(run(1), Catch::Matchers::Contains("an access of 16 bytes must be aligned"));
+  CHECK_THAT(run(1), Catch::Contains("an access of 16 bytes must be aligned"));
 }
 
 // -- warps
@@ -369,7 +369,7 @@ TEST_CASE("a wrong warp mask is an error") {
   const auto run = [&](auto kernel, unsigned threads) {
     return error_of([&] { launch({.name = "masks", .block = {threads}}, kernel, out.data()); });
   };
-  using Catch::Matchers::Contains;
+  using Catch::Contains;
   CHECK_THAT(run(mask_without_caller, 32),
              Contains("[masks] the mask of a warp-wide call must name the calling lane; got mask "
                       "0x0000ffff from lane"));
@@ -406,7 +406,7 @@ TEST_CASE("launches that a GPU refuses are errors") {
              barrier_in_branch);
     });
   };
-  using Catch::Matchers::Contains;
+  using Catch::Contains;
   CHECK_THAT(run({0}, {32}), Contains("[refused] a launch must have blocks and threads"));
   CHECK_THAT(run({1}, {1025}), Contains("at most 1024 threads"));
   CHECK_THAT(run({1, 65536}, {32}), Contains("65535"));

@@ -7,7 +7,7 @@
 #include "norma/core/error.h"
 
 using namespace imdb;
-using Catch::Matchers::Contains;
+using Catch::Contains;
 
 TEST_CASE("every preset validates and survives config.toml unchanged") {
   for (const auto& name : preset_names()) {

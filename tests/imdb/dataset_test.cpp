@@ -36,7 +36,7 @@ bool same(const std::vector<Review>& a, const std::vector<Review>& b) {
   });
 }
 
-using Catch::Matchers::Contains;
+using Catch::Contains;
 
 }  // namespace
 

@@ -14,7 +14,7 @@
 #include "support.h"
 
 using namespace imdb;
-using Catch::Matchers::Contains;
+using Catch::Contains;
 
 namespace {
 

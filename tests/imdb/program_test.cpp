@@ -5,7 +5,7 @@
 #include "imdb/run_folder.h"
 #include "program.h"
 
-using Catch::Matchers::Contains;
+using Catch::Contains;
 namespace fs = std::filesystem;
 
 namespace {

@@ -8,7 +8,7 @@
 #include "imdb/svg_chart.h"
 
 using namespace imdb;
-using Catch::Matchers::Contains;
+using Catch::Contains;
 
 namespace {
 

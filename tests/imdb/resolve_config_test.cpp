@@ -6,7 +6,7 @@
 #include "support.h"
 
 using namespace imdb;
-using Catch::Matchers::Contains;
+using Catch::Contains;
 
 namespace {
 void add_flag(TrainArguments& arguments, const char* key, const char* value) {

@@ -5,7 +5,7 @@
 #include "support.h"
 
 using namespace imdb;
-using Catch::Matchers::Contains;
+using Catch::Contains;
 
 namespace {
 void fill(const std::filesystem::path& folder) {

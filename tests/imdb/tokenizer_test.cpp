@@ -9,7 +9,7 @@
 #include "imdb/word_tokenizer.h"
 
 using namespace imdb;
-using Catch::Matchers::Contains;
+using Catch::Contains;
 
 namespace {
 

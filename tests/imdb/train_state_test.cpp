@@ -4,7 +4,7 @@
 #include "norma/core/error.h"
 
 using namespace imdb;
-using Catch::Matchers::Contains;
+using Catch::Contains;
 
 TEST_CASE("the state of a run reads back exactly") {
   TrainState state;

@@ -130,7 +130,7 @@ TEST_CASE("dropout of attention acts in training only") {
 }
 
 TEST_CASE("impossible attention shapes name the fields") {
-  using Catch::Matchers::Contains;
+  using Catch::Contains;
   const auto make = [](const nn::AttentionConfig& config) { nn::MultiheadAttention{config}; };
   CHECK_THROWS_WITH(make({.d_model = 10, .num_heads = 3}),
                     Contains("num_heads must divide d_model; got d_model = 10, num_heads = 3"));

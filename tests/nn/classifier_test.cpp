@@ -163,7 +163,7 @@ TEST_CASE("a tiny classifier learns to tell two words apart") {
 }
 
 TEST_CASE("impossible configurations and inputs are refused with the fields named") {
-  using Catch::Matchers::Contains;
+  using Catch::Contains;
   const auto make = [](auto change) {
     nn::ClassifierConfig config = small();
     change(config);

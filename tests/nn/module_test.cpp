@@ -171,12 +171,12 @@ TEST_CASE("a strict load lists everything that does not fit, and changes nothing
   state.insert("inner.fc.bias", zeros({3}));
   state.insert("inner.fc.extra", zeros({3}));
   const std::string text = message_of([&] { model.load_state_dict(state); });
-  CHECK_THAT(text, Catch::Matchers::Contains("[load_state_dict]"));
+  CHECK_THAT(text, Catch::Contains("[load_state_dict]"));
   CHECK_THAT(text,
-             Catch::Matchers::Contains(
+             Catch::Contains(
                  "shape of \"inner.fc.weight\": [3, 4] in the dictionary, [3, 2] in the module"));
-  CHECK_THAT(text, Catch::Matchers::Contains("missing: steps, inner.norm.weight, inner.norm.bias"));
-  CHECK_THAT(text, Catch::Matchers::Contains("unexpected: inner.fc.extra"));
+  CHECK_THAT(text, Catch::Contains("missing: steps, inner.norm.weight, inner.norm.bias"));
+  CHECK_THAT(text, Catch::Contains("unexpected: inner.fc.extra"));
   CHECK(bitwise_equal(model.scale.detach(), before));
 
   // Shapes are an error in either mode; names are reported.

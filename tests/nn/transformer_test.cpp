@@ -111,7 +111,7 @@ TEST_CASE("dropout acts on sublayer outputs in training only") {
 }
 
 TEST_CASE("d_ff defaults to 4 d_model; impossible configurations name their fields") {
-  using Catch::Matchers::Contains;
+  using Catch::Contains;
   nn::TransformerBlock block({.d_model = 8, .num_heads = 2});
   CHECK(block.mlp.config.d_ff == 32);
   const auto make = [](const nn::TransformerConfig& config) { nn::TransformerEncoder{config}; };

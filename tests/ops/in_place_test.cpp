@@ -8,7 +8,7 @@
 
 namespace norma::test {
 
-using Catch::Matchers::Contains;
+using Catch::Contains;
 
 TEST_CASE("in-place operations change the values, return the tensor and bump the version") {
   const Tensor x = tensor({1.0, 2.0, 3.0}, {.dtype = float64});

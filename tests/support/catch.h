@@ -4,12 +4,9 @@
 #include <catch2/catch_all.hpp>
 
 #include <string>
-// What v2 calls Contains and Approx.
+// What v2 calls Catch::Contains.
 namespace Catch {
-namespace Matchers {
-inline auto Contains(const std::string& text) { return ContainsSubstring(text); }
-inline auto Contains(const char* text) { return ContainsSubstring(text); }
-}  // namespace Matchers
+inline auto Contains(const std::string& text) { return Matchers::ContainsSubstring(text); }
 }  // namespace Catch
 using Catch::Approx;
 #else
