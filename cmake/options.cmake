@@ -9,6 +9,8 @@ endif()
 
 set(NORMA_CUDA OFF CACHE STRING "CUDA backend: ON, EMULATE (kernels run on the CPU) or OFF")
 set_property(CACHE NORMA_CUDA PROPERTY STRINGS OFF ON EMULATE)
+set(NORMA_CUDA_ARCHITECTURES "80;90;100;120" CACHE STRING
+    "GPUs that NORMA_CUDA=ON compiles for, as CMAKE_CUDA_ARCHITECTURES")
 option(NORMA_BUILD_TESTS "Build the tests" ${NORMA_IS_TOP_LEVEL})
 option(NORMA_BUILD_EXAMPLES "Build the example programs" ${NORMA_IS_TOP_LEVEL})
 option(NORMA_BUILD_BENCHMARKS "Build the benchmarks (needs Google Benchmark)" OFF)

@@ -1,6 +1,7 @@
 #include "norma/core/allocator.h"
 
 #include "norma/core/cpu_allocator.h"
+#include "norma/core/device_start.h"
 
 #include <array>
 #include <atomic>
@@ -15,14 +16,12 @@ std::array<std::atomic<Allocator*>, device_type_count>& registry() {
 }  // namespace
 
 Allocator& allocator(const Device& device) {
-  Allocator* registered =
-      registry()[static_cast<std::size_t>(device.type)].load(std::memory_order_acquire);
-  if (registered != nullptr) return *registered;
-  check<DeviceError>(device.is_cpu(), "allocator",
-                     "the device must have a backend; got {}, and this program was built without "
-                     "one; use cpu, or configure norma with -DNORMA_CUDA=ON (or EMULATE)",
-                     device);
-  return CpuAllocator::instance();
+  std::atomic<Allocator*>& registered = registry()[static_cast<std::size_t>(device.type)];
+  if (Allocator* found = registered.load(std::memory_order_acquire); found && device.index == 0)
+    return *found;
+  if (device.is_cpu()) return CpuAllocator::instance();
+  detail::require_device("allocator", device);
+  return *registered.load(std::memory_order_acquire);
 }
 
 void set_allocator(DeviceType type, Allocator* replacement) {

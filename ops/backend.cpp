@@ -1,5 +1,7 @@
 #include "norma/ops/backend.h"
 
+#include "norma/core/device_start.h"
+
 #include <array>
 
 namespace norma {
@@ -13,12 +15,8 @@ std::array<const Backend*, device_type_count>& registry() {
 
 const Backend& backend(const Device& device) {
   if (device.is_cpu()) return cpu_backend();
-  const Backend* table = registry()[static_cast<std::size_t>(device.type)];
-  check<DeviceError>(
-      table != nullptr, "backend",
-      "the device must have a backend; got {}, and this program was built without one; "
-      "use cpu, or configure norma with -DNORMA_CUDA=ON (or EMULATE)",
-      device);
+  const Backend*& table = registry()[static_cast<std::size_t>(device.type)];
+  if (table == nullptr || device.index != 0) detail::require_device("backend", device);
   return *table;
 }
 

@@ -1,0 +1,207 @@
+// Which kernel serves a launch of a row norm. Included once for each dtype, by row_norm_<dtype>.cu.
+#pragma once
+
+#include "norma/cuda/kernels/row_norm_backward.cuh"
+#include "norma/cuda/kernels/row_norm_plan.h"
+
+#include <algorithm>
+#include <initializer_list>
+
+namespace norma::cuda_kernels {
+
+namespace {
+
+constexpr int threads_of_a_block = 256;
+
+unsigned blocks_for(std::int64_t items, std::int64_t per_block) {
+  return static_cast<unsigned>((items + per_block - 1) / per_block);
+}
+
+/// Elements of 16 bytes.
+template <class T>
+constexpr int full_vector = 16 / static_cast<int>(sizeof(T));
+
+/// The widest vector that all pointers and the row length allow: 16 bytes, 4 bytes (for 16-bit
+/// types), or one element.
+template <class T>
+int vector_width(std::int64_t width, std::initializer_list<const void*> pointers) {
+  for (const int vec : {full_vector<T>, 2}) {
+    // float64 is for gradient checks: not worth kernels of its own.
+    if (sizeof(T) == 8 || (vec == 2 && sizeof(T) != 2)) continue;
+    const std::uintptr_t bytes = static_cast<std::uintptr_t>(vec) * sizeof(T);
+    bool fits = width % vec == 0;
+    for (const void* pointer : pointers)
+      fits = fits && reinterpret_cast<std::uintptr_t>(pointer) % bytes == 0;
+    if (fits) return vec;
+  }
+  return 1;
+}
+
+/// Calls use.operator()<Geometry>() with the smallest group that holds a row; false where none
+/// does.
+template <class T, int vec, class Use>
+bool with_geometry(std::int64_t width, const Use& use) {
+  constexpr int full = full_vector<T>;
+  const auto fits = [&]<class G>(G) {
+    if (width > G::capacity) return false;
+    use.template operator()<G>();
+    return true;
+  };
+  return fits(Geometry<8, full, vec, 4>{}) || fits(Geometry<32, full, vec, 4>{}) ||
+         fits(Geometry<32, 4 * full, vec, 1>{}) || fits(Geometry<256, 4 * full, vec, 1>{}) ||
+         fits(Geometry<512, 4 * full, vec, 1>{});
+}
+template <class T, class Use>
+bool with_geometry(int vec, bool general, std::int64_t width, const Use& use) {
+  if constexpr (sizeof(T) < 8)
+    if (vec == full_vector<T>) return with_geometry<T, full_vector<T>>(width, use);
+  if constexpr (sizeof(T) == 2)
+    if (vec == 2 && !general) return with_geometry<T, 2>(width, use);
+  return with_geometry<T, 1>(width, use);
+}
+
+/// Whether the kernels for LayerNorm and RMSNorm do: one row of weights as wide as the rows.
+bool is_simple(const RowNormShape& s, const RowNormParams& p) {
+  return !p.compressed && p.statistic_width == s.width && p.detached_slope == 0.0 &&
+         p.dropout_p == 0.0 && s.weight_rows == 1 && s.columns == s.width;
+}
+
+template <class Use>
+void with_kind(bool simple, bool centred, const Use& use) {
+  if (!simple)
+    use.template operator()<GeneralRow>();
+  else if (centred)
+    use.template operator()<CentredRow>();
+  else
+    use.template operator()<PlainRow>();
+}
+
+template <class T>
+void fill_zero(T* out, std::int64_t count, void* stream) {
+  if (out == nullptr || count == 0) return;
+  device::launch({.name = "fill_zero",
+                  .grid = {blocks_for(count, threads_of_a_block)},
+                  .block = {threads_of_a_block},
+                  .stream = stream},
+                 fill_zero_kernel<T>, out, count);
+}
+
+/// out [weight_rows, columns] = scale * partial sums [weight_rows, count, width]; `buffer`
+/// [weight_rows, width] is used where a column covers several elements.
+template <class T>
+void finish_sums(const statistic_t<T>* parts, std::int64_t count, const RowNormShape& s,
+                 double scale, statistic_t<T>* buffer, T* out, void* stream) {
+  using C = statistic_t<T>;
+  const unsigned tiles = blocks_for(s.width, tile_columns) * static_cast<unsigned>(s.weight_rows);
+  const device::LaunchConfig config{
+      .name = "sum_parts", .grid = {tiles}, .block = {tile_columns, tile_rows}, .stream = stream};
+  if (s.segment() == 1) {
+    device::launch(config, sum_parts_kernel<C, T>, parts, count, s.width, static_cast<C>(scale),
+                   out);
+    return;
+  }
+  device::launch(config, sum_parts_kernel<C, C>, parts, count, s.width, C(1), buffer);
+  device::launch({.name = "sum_segments",
+                  .grid = {static_cast<unsigned>(s.weight_rows * s.columns)},
+                  .block = {segment_threads},
+                  .stream = stream},
+                 sum_segments_kernel<C, T>, buffer, s.segment(), static_cast<C>(scale), out);
+}
+
+}  // namespace
+
+template <class T>
+void row_norm_forward(const RowNormForward<T>& a, void* stream) {
+  const RowNormShape& s = a.shape;
+  if (s.rows == 0 || s.width == 0) return;
+  const bool simple = is_simple(s, a.params);
+  const int vec = simple
+                      ? vector_width<T>(s.width, {a.x, a.residual, a.weight, a.bias, a.out, a.sum})
+                      : vector_width<T>(s.width, {a.x, a.residual, a.out, a.sum});
+  bool done = false;
+  with_kind(simple, a.params.centred, [&]<class Kind>() {
+    done = with_geometry<T>(vec, Kind::general, s.width, [&]<class G>() {
+      device::launch({.name = "row_norm_forward",
+                      .grid = {blocks_for(s.rows, G::block_rows)},
+                      .block = {G::threads},
+                      .stream = stream},
+                     row_norm_forward_kernel<T, Kind, G>, a);
+    });
+  });
+  if (!done)
+    device::launch({.name = "row_norm_forward_streaming",
+                    .grid = {static_cast<unsigned>(s.rows)},
+                    .block = {streaming_threads},
+                    .stream = stream},
+                   row_norm_forward_streaming_kernel<T>, a);
+}
+
+template <class T>
+void row_norm_backward(const RowNormBackward<T>& a, void* stream) {
+  using C = statistic_t<T>;
+  const RowNormShape& s = a.shape;
+  if (s.rows == 0 || s.width == 0) {
+    fill_zero(a.dweight, s.weight_rows * s.columns, stream);
+    fill_zero(a.dbias, s.weight_rows * s.columns, stream);
+    return;
+  }
+  const bool simple = is_simple(s, a.params);
+  const bool wants_rows = a.dx != nullptr || a.dresidual != nullptr;
+  const bool wants_sums = a.dweight != nullptr || a.dbias != nullptr;
+  const int vec = simple
+                      ? vector_width<T>(s.width, {a.x, a.dy, a.dsum, a.dx, a.dresidual, a.weight})
+                      : vector_width<T>(s.width, {a.x, a.dy, a.dsum, a.dx, a.dresidual});
+
+  std::int64_t parts = 0;  // rows of partial sums that the first kernel leaves
+  const auto bias_area = [&](std::int64_t count) {
+    return a.workspace + (a.dweight != nullptr ? s.weight_rows * count * s.width : 0);
+  };
+  with_kind(simple, a.params.centred, [&]<class Kind>() {
+    const bool resident = with_geometry<T>(vec, Kind::general, s.width, [&]<class G>() {
+      constexpr bool accumulates = !Kind::general && G::group <= 256;
+      if (!wants_rows && !(accumulates && wants_sums)) return;
+      std::int64_t blocks = blocks_for(s.rows, G::block_rows);
+      if (accumulates && wants_sums) {
+        blocks = std::min(blocks, persistent_blocks(s));
+        parts = blocks;
+      }
+      device::launch({.name = "row_norm_backward",
+                      .grid = {static_cast<unsigned>(blocks)},
+                      .block = {G::threads},
+                      .stream = stream},
+                     row_norm_backward_kernel<T, Kind, G>, a,
+                     parts > 0 && a.dweight != nullptr ? a.workspace : nullptr,
+                     parts > 0 && a.dbias != nullptr ? bias_area(parts) : nullptr);
+    });
+    if (!resident && wants_rows)
+      device::launch({.name = "row_norm_backward_streaming",
+                      .grid = {static_cast<unsigned>(s.rows)},
+                      .block = {streaming_threads},
+                      .stream = stream},
+                     row_norm_backward_streaming_kernel<T>, a);
+  });
+  if (!wants_sums) return;
+
+  if (parts == 0) {
+    const RowParts cut = column_parts(s);
+    parts = cut.parts;
+    device::launch(
+        {.name = "row_norm_column_sums",
+         .grid = {blocks_for(s.width, tile_columns) * static_cast<unsigned>(s.weight_rows * parts)},
+         .block = {tile_columns, tile_rows},
+         .stream = stream},
+        row_norm_column_sums_kernel<T>, a, cut, a.dweight != nullptr ? a.workspace : nullptr,
+        a.dbias != nullptr ? bias_area(parts) : nullptr);
+  }
+  C* const buffer = a.workspace + workspace_elements(s) - s.weight_rows * s.width;
+  if (a.dweight != nullptr)
+    finish_sums<T>(a.workspace, parts, s, a.params.scale, buffer, a.dweight, stream);
+  if (a.dbias != nullptr)
+    finish_sums<T>(bias_area(parts), parts, s, a.params.scale, buffer, a.dbias, stream);
+}
+
+#define NORMA_INSTANTIATE_ROW_NORM(T)                                 \
+  template void row_norm_forward<T>(const RowNormForward<T>&, void*); \
+  template void row_norm_backward<T>(const RowNormBackward<T>&, void*)
+
+}  // namespace norma::cuda_kernels

@@ -1,0 +1,17 @@
+// The backend of cuda(0).
+#pragma once
+
+#include "norma/ops/backend.h"
+
+#include <string>
+
+namespace norma::cuda_kernels {
+
+/// Registers allocator and kernels of cuda(0). Returns why that cannot be used, or nothing.
+std::string start();
+
+// The kernels by family: each fills its slots.
+void add_memory_kernels(Backend& table);    // memory.cpp: fill, copy, copies from and to the CPU
+void add_row_norm_kernels(Backend& table);  // row_norm.cpp
+
+}  // namespace norma::cuda_kernels
