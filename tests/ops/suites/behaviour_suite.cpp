@@ -2,6 +2,7 @@
 // inputs stay as they were, nothing is recorded without need, bad input gets an error.
 #include "support/catch.h"
 #include "support/compare.h"
+#include "support/devices.h"
 
 #include "norma/core/autograd.h"
 #include "norma/core/node.h"
@@ -11,11 +12,12 @@
 namespace norma::test {
 namespace {
 
-TensorList forward_and_backward(const OpEntry& op, const OpSample& sample, DType dtype) {
+TensorList forward_and_backward(const OpEntry& op, const OpSample& sample, DType dtype,
+                                const Device& device = norma::cpu) {
   TensorList inputs;
   TensorList targets;
   for (const Tensor& input : sample.inputs) {
-    inputs.push_back(converted(input, dtype));
+    inputs.push_back(on_device(converted(input, dtype), device));
     if (op.differentiable && inputs.back().defined() && inputs.back().is_floating_point())
       targets.push_back(inputs.back().requires_grad_());
   }
@@ -25,7 +27,7 @@ TensorList forward_and_backward(const OpEntry& op, const OpSample& sample, DType
   for (const Tensor& output : results) {
     if (!output.requires_grad()) continue;
     roots.push_back(output);
-    seeds.push_back(converted(random(output.shape(), 5), dtype));
+    seeds.push_back(on_device(converted(random(output.shape(), 5), dtype), device));
   }
   if (!roots.empty())
     for (const Tensor& gradient :
@@ -53,10 +55,13 @@ TEST_CASE("every operation repeats bit for bit", "[suite]") {
   for (const OpEntry& op : op_table())
     for (const OpSample& sample : op.samples) DYNAMIC_SECTION(op.name << ": " << sample.label) {
         const DType dtype = op.dtypes.front();
-        const TensorList first = forward_and_backward(op, sample, dtype);
-        const TensorList second = forward_and_backward(op, sample, dtype);
-        REQUIRE(first.size() == second.size());
-        for (std::size_t i = 0; i < first.size(); ++i) CHECK(bitwise_equal(first[i], second[i]));
+        for (const Device& device : devices()) {
+          INFO(device.str());
+          const TensorList first = forward_and_backward(op, sample, dtype, device);
+          const TensorList second = forward_and_backward(op, sample, dtype, device);
+          REQUIRE(first.size() == second.size());
+          for (std::size_t i = 0; i < first.size(); ++i) CHECK(bitwise_equal(first[i], second[i]));
+        }
       }
 }
 

@@ -1,10 +1,11 @@
-// Every operation, forward and backward, in every dtype and two layouts, against its definition in
-// float64.
+// Every operation, forward and backward, on every device, in every dtype and two layouts, against
+// its definition in float64 on the CPU.
 //
 // The reference runs on the inputs as the dtype rounds them, so only the rounding of the operation
 // itself is left.
 #include "support/catch.h"
 #include "support/compare.h"
+#include "support/devices.h"
 
 #include "norma/core/autograd.h"
 
@@ -45,14 +46,16 @@ Outcome run(const OpEntry& op, const OpFunction& function, const TensorList& inp
   for (std::size_t i = 0; i < outcome.outputs.size(); ++i) {
     if (!outcome.outputs[i].requires_grad()) continue;
     roots.push_back(outcome.outputs[i]);
-    seeds.push_back(converted(cotangents[i], outcome.outputs[i].dtype()));
+    seeds.push_back(on_device(converted(cotangents[i], outcome.outputs[i].dtype()),
+                              outcome.outputs[i].device()));
   }
   if (!roots.empty())
     outcome.gradients = grad(roots, targets, {.grad_outputs = seeds, .allow_unused = true});
   return outcome;
 }
 
-void compare(const OpEntry& op, const OpSample& sample, DType dtype, bool contiguous) {
+void compare(const OpEntry& op, const OpSample& sample, const Device& device, DType dtype,
+             bool contiguous) {
   const auto custom = op.tolerances.find(dtype);
   if (custom != op.tolerances.end()) CHECK_FALSE(op.reason.empty());
   const Tolerance tolerance =
@@ -61,7 +64,8 @@ void compare(const OpEntry& op, const OpSample& sample, DType dtype, bool contig
   TensorList exact;
   for (const Tensor& input : sample.inputs) {
     const Tensor rounded = converted(input, dtype);
-    inputs.push_back(contiguous ? rounded : noncontiguous(rounded));
+    const Tensor placed = on_device(rounded, device);
+    inputs.push_back(contiguous ? placed : noncontiguous(placed));
     exact.push_back(converted(rounded, float64));
   }
   const OpFunction& reference = sample.composite ? sample.composite : sample.run;
@@ -89,12 +93,13 @@ void compare(const OpEntry& op, const OpSample& sample, DType dtype, bool contig
 TEST_CASE("every operation agrees with its definition in every dtype", "[suite]") {
   for (const OpEntry& op : op_table())
     for (const OpSample& sample : op.samples) DYNAMIC_SECTION(op.name << ": " << sample.label) {
-        for (const DType dtype : op.dtypes) {
-          for (const bool contiguous : {true, false}) {
-            INFO(dtype_name(dtype) << (contiguous ? "" : ", non-contiguous"));
-            compare(op, sample, dtype, contiguous);
-          }
-        }
+        for (const Device& device : devices())
+          for (const DType dtype : op.dtypes)
+            for (const bool contiguous : {true, false}) {
+              INFO(device.str() << ", " << dtype_name(dtype)
+                                << (contiguous ? "" : ", non-contiguous"));
+              compare(op, sample, device, dtype, contiguous);
+            }
       }
 }
 
