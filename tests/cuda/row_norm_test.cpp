@@ -13,14 +13,6 @@ namespace {
 /// Linking this is what brings the backend into a build without CUDA.
 const std::string unavailable = cuda_kernels::start();
 
-/// The CPU's kernels are what these are compared with.
-bool comparable() {
-  REQUIRE(unavailable == "");
-  if (cpu_backend().row_norm) return true;
-  WARN("skipped: the CPU has no row_norm kernel yet");
-  return false;
-}
-
 /// One call of the kernels. Undefined where absent.
 struct Case {
   std::string label = {};
@@ -143,7 +135,7 @@ constexpr Size museum[] = {{1, 1},    {2, 3},    {31, 31},  {33, 32},  {31, 33},
 }  // namespace
 
 TEST_CASE("CUDA: LayerNorm and RMSNorm agree with the CPU in every dtype and shape") {
-  if (!comparable()) return;
+  REQUIRE(unavailable == "");
   for (const DType dtype : dtypes)
     for (const auto& [rows, width] : museum) {
       check_case(
@@ -159,7 +151,7 @@ TEST_CASE("CUDA: LayerNorm and RMSNorm agree with the CPU in every dtype and sha
 }
 
 TEST_CASE("CUDA: norms of many rows") {
-  if (!comparable()) return;
+  REQUIRE(unavailable == "");
   for (const std::int64_t width : {3, 9}) {
     check_case(
         {.label = "layer_norm", .rows = 65537, .width = width, .params = layer_norm_params()},
@@ -174,7 +166,7 @@ TEST_CASE("CUDA: norms of many rows") {
 }
 
 TEST_CASE("CUDA: norms without rows write zeros for the gradients of their parameters") {
-  if (!comparable()) return;
+  REQUIRE(unavailable == "");
   for (const DType dtype : dtypes)
     check_case({.label = "no rows", .rows = 0, .width = 4, .params = layer_norm_params()}, dtype);
   check_case({.label = "no width",
@@ -187,7 +179,7 @@ TEST_CASE("CUDA: norms without rows write zeros for the gradients of their param
 }
 
 TEST_CASE("CUDA: norms take tensors at any address") {
-  if (!comparable()) return;
+  REQUIRE(unavailable == "");
   for (const DType dtype : dtypes)
     for (const std::int64_t offset : {1, 2, 3})
       for (const std::int64_t width : {64, 254, 768})
@@ -200,7 +192,7 @@ TEST_CASE("CUDA: norms take tensors at any address") {
 }
 
 TEST_CASE("CUDA: the variance survives a mean of 10000 and constant rows") {
-  if (!comparable()) return;
+  REQUIRE(unavailable == "");
   for (const std::int64_t width : {3, 33, 256, 768, 8192, 65536})
     check_case({.label = "large mean",
                 .rows = 2,
@@ -233,7 +225,7 @@ TEST_CASE("CUDA: the variance survives a mean of 10000 and constant rows") {
 }
 
 TEST_CASE("CUDA: every option of the row norms") {
-  if (!comparable()) return;
+  REQUIRE(unavailable == "");
   std::vector<Case> cases;
   const auto add = [&](const std::string& label, Case c) {
     c.label = label;
@@ -285,7 +277,7 @@ TEST_CASE("CUDA: every option of the row norms") {
 }
 
 TEST_CASE("CUDA: Llama rounds before the weight") {
-  if (!comparable()) return;
+  REQUIRE(unavailable == "");
   const Case c{
       .rows = 4, .width = 96, .params = {.eps = 1e-3, .round_normalized = true}, .bias = false};
   const Inputs in = inputs_of(c, bfloat16);
@@ -296,7 +288,7 @@ TEST_CASE("CUDA: Llama rounds before the weight") {
 }
 
 TEST_CASE("CUDA: gradients that nobody wants are not computed") {
-  if (!comparable()) return;
+  REQUIRE(unavailable == "");
   for (const std::int64_t width : {96, 6000}) {
     const Case c{.rows = 5, .width = width, .params = layer_norm_params()};
     const Inputs in = inputs_of(c, float32);
@@ -318,7 +310,7 @@ TEST_CASE("CUDA: gradients that nobody wants are not computed") {
 }
 
 TEST_CASE("CUDA: norms repeat bit for bit in every order of threads and blocks") {
-  if (!comparable()) return;
+  REQUIRE(unavailable == "");
   using P = RowNormParams;
   P general = layer_norm_params();
   general.detached_slope = 0.1;
