@@ -1,6 +1,7 @@
 #include "imdb/run_folder.h"
 
 #include <algorithm>
+#include <tuple>
 
 #include "imdb/checkpoint.h"
 #include "imdb/files.h"
@@ -17,10 +18,25 @@ using norma::ValueError;
 constexpr char kRuns[] = "runs";
 constexpr char kCheckpoints[] = "checkpoints";
 constexpr char kPrefix[] = "step-";
+constexpr char kReplaced[] = ".replaced";  // a checkpoint that a new one of its step replaces
+constexpr char kTemporary[] = "tmp-";      // not complete yet, or no more
 
 bool is_checkpoint(const fs::path& folder) {
   std::error_code ignored;
   return fs::is_regular_file(folder / kStateFile, ignored);
+}
+
+bool starts_with(const fs::path& name, const char* prefix) {
+  return name.string().rfind(prefix, 0) == 0;
+}
+
+// By step; of one step, the one that is being replaced comes first.
+bool older(const fs::path& a, const fs::path& b) {
+  const auto key = [](const fs::path& path) {
+    const fs::path name = path.filename();
+    return std::tuple(name.stem().string().size(), name.stem(), !name.has_extension());
+  };
+  return key(a) < key(b);
 }
 
 std::vector<fs::path> entries(const fs::path& folder) {
@@ -39,6 +55,38 @@ void remove_run(const fs::path& folder) {
     check<WriteError>(!error, "write", "cannot remove {}: {}", (folder / name).string(),
                       error.message());
   }
+}
+
+void rename_folder(const fs::path& from, const fs::path& to) {
+  std::error_code error;
+  fs::rename(from, to, error);
+  check<WriteError>(!error, "write", "cannot rename {} to {}: {}", from.string(), to.string(),
+                    error.message());
+}
+
+// What is half removed must not look like a checkpoint, so its name goes first.
+void remove_checkpoint(const fs::path& folder) {
+  const fs::path temporary = folder.parent_path() / (kTemporary + folder.filename().string());
+  std::error_code error;
+  fs::remove_all(temporary, error);
+  fs::rename(folder, temporary, error);
+  if (!error) fs::remove_all(temporary, error);
+}
+
+// Puts a complete folder under the name `target`. Wherever this ends, by a power failure say, a
+// complete checkpoint of the step stands under its name or as `.replaced`, and is found.
+void put_in_place(const fs::path& complete, const fs::path& target) {
+  const fs::path replaced = target.string() + kReplaced;
+  if (is_checkpoint(target)) {
+    remove_checkpoint(replaced);
+    rename_folder(target, replaced);
+  } else {
+    std::error_code error;
+    fs::remove_all(target, error);  // whatever has taken the name; the rename below reports it
+  }
+  rename_folder(complete, target);
+  sync_to_disk(target.parent_path());
+  remove_checkpoint(replaced);
 }
 
 }  // namespace
@@ -61,14 +109,20 @@ void check_run_folder(const std::string& out) {
 fs::path prepare_run_folder(const std::string& out, const std::string& name, bool overwrite) {
   fs::path folder = out;
   if (out.empty()) {
+    make_directories(kRuns);
+    // The one that creates the folder has it: two runs may start at once.
+    std::error_code error;
     folder = fs::path(kRuns) / name;
-    for (int n = 2; fs::exists(folder); ++n)
+    for (int n = 2; !fs::create_directory(folder, error); ++n) {
+      check<WriteError>(!error || fs::exists(folder), "write", "cannot create folder {}: {}",
+                        folder.string(), error.message());
       folder = fs::path(kRuns) / fmt::format("{}-{}", name, n);
+    }
   } else {
     if (overwrite && holds_run(folder)) remove_run(folder);
     check_run_folder(out);
+    make_directories(folder);
   }
-  make_directories(folder);
   return folder;
 }
 
@@ -76,9 +130,10 @@ fs::path write_checkpoint_folder(const fs::path& run, std::int64_t step, std::si
                                  const std::function<void(const fs::path&)>& fill) {
   const fs::path parent = run / kCheckpoints;
   const fs::path target = parent / fmt::format("{}{:08}", kPrefix, step);
-  const fs::path temporary = parent / fmt::format("tmp-{:08}", step);
+  const fs::path temporary = parent / fmt::format("{}{:08}", kTemporary, step);
   std::error_code error;
-  fs::remove_all(temporary, error);  // of a run that was killed
+  for (const auto& path : entries(parent))  // of a run that was killed
+    if (starts_with(path.filename(), kTemporary)) fs::remove_all(path, error);
   make_directories(temporary);
   try {
     fill(temporary);
@@ -88,22 +143,17 @@ fs::path write_checkpoint_folder(const fs::path& run, std::int64_t step, std::si
     fs::remove_all(temporary, error);
     throw;
   }
-  fs::remove_all(target, error);  // the same step written again, after a resume
-  fs::rename(temporary, target, error);
-  check<WriteError>(!error, "write", "cannot rename to {}: {}", target.string(), error.message());
-  sync_to_disk(parent);
-
-  auto all = list_checkpoints(run);
-  for (std::size_t i = 0; i + keep < all.size(); ++i) fs::remove_all(all[i], error);
+  put_in_place(temporary, target);
+  const auto all = list_checkpoints(run);
+  for (std::size_t i = 0; i + keep < all.size(); ++i) remove_checkpoint(all[i]);
   return target;
 }
 
 std::vector<fs::path> list_checkpoints(const fs::path& run) {
   std::vector<fs::path> found;
   for (const auto& path : entries(run / kCheckpoints))
-    if (path.filename().string().rfind(kPrefix, 0) == 0 && is_checkpoint(path))
-      found.push_back(path);
-  std::sort(found.begin(), found.end());
+    if (starts_with(path.filename(), kPrefix) && is_checkpoint(path)) found.push_back(path);
+  std::sort(found.begin(), found.end(), older);
   return found;
 }
 

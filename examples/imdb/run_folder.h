@@ -26,8 +26,10 @@ std::filesystem::path prepare_run_folder(const std::string& out, const std::stri
 bool holds_run(const std::filesystem::path& folder);
 
 /// Writes a checkpoint as a whole or not at all: `fill` puts files into a temporary folder, all are
-/// flushed to the disk, then one rename makes it `checkpoints/step-N`. Afterwards only the newest
-/// `keep` remain. A failure leaves the earlier checkpoints and throws (WriteError for the disk).
+/// flushed to the disk, then it is renamed to `checkpoints/step-N`. One of the same step stays as
+/// `step-N.replaced` until then, so that at every instant the newest checkpoint is complete.
+/// Afterwards only the newest `keep` remain. A failure leaves the earlier checkpoints and throws
+/// (WriteError for the disk).
 std::filesystem::path write_checkpoint_folder(
     const std::filesystem::path& run, std::int64_t step, std::size_t keep,
     const std::function<void(const std::filesystem::path&)>& fill);

@@ -1,5 +1,12 @@
 #include "imdb/run_folder.h"
 
+#include <signal.h>
+#include <sys/ptrace.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <functional>
+
 #include "../support/catch.h"
 #include "imdb/files.h"
 #include "support.h"
@@ -12,6 +19,37 @@ void fill(const std::filesystem::path& folder) {
   write_file_atomic(folder / "model.safetensors", "weights");
   write_file_atomic(folder / "state.json", "{}");
 }
+
+// Runs `body` in a process of its own that is killed at the `count`-th time that it enters or
+// leaves the kernel. False if it ended before.
+bool die_after_system_calls(int count, const std::function<void()>& body) {
+  const pid_t child = ::fork();
+  if (child == 0) {
+    if (::ptrace(PTRACE_TRACEME, 0, nullptr, nullptr) != 0) ::_exit(2);
+    ::raise(SIGSTOP);
+    try {
+      body();
+    } catch (...) {
+      ::_exit(1);
+    }
+    ::_exit(0);
+  }
+  int status = 0;
+  REQUIRE(::waitpid(child, &status, 0) == child);
+  for (int i = 0; WIFSTOPPED(status) && i < count; ++i) {
+    ::ptrace(PTRACE_SYSCALL, child, nullptr, nullptr);
+    REQUIRE(::waitpid(child, &status, 0) == child);
+  }
+  if (WIFEXITED(status)) {
+    if (WEXITSTATUS(status) == 2) WARN("ptrace is not allowed here: nothing was tested");
+    CHECK(WEXITSTATUS(status) != 1);
+    return false;
+  }
+  ::kill(child, SIGKILL);
+  ::waitpid(child, &status, 0);
+  return true;
+}
+
 }  // namespace
 
 TEST_CASE("checkpoints appear whole, the newest are kept, the latest is found") {
@@ -38,6 +76,57 @@ TEST_CASE("a checkpoint that fails leaves the former and no part of itself") {
                   WriteError);
   REQUIRE(list_checkpoints(folder.path).size() == 1);
   CHECK(std::distance(std::filesystem::directory_iterator(folder.path / "checkpoints"), {}) == 1);
+}
+
+TEST_CASE("a checkpoint is replaced by one of the same step, and only a complete one") {
+  TemporaryFolder folder;
+  const auto target = write_checkpoint_folder(folder.path, 7, 2, fill);
+  const auto refill = [&](const std::filesystem::path& path) {
+    CHECK(find_checkpoint(folder.path) == target);
+    fill(path);
+    write_file_atomic(path / "model.safetensors", "new weights");
+    CHECK(read_file(find_checkpoint(folder.path) / "model.safetensors") == "weights");
+  };
+  CHECK(write_checkpoint_folder(folder.path, 7, 2, refill) == target);
+  CHECK(read_file(target / "model.safetensors") == "new weights");
+  CHECK(std::distance(std::filesystem::directory_iterator(target.parent_path()), {}) == 1);
+}
+
+TEST_CASE("what a power failure leaves while a checkpoint is replaced is found, then tidied") {
+  TemporaryFolder folder;
+  namespace fs = std::filesystem;
+  const auto target = write_checkpoint_folder(folder.path, 7, 2, fill);
+  const fs::path replaced = target.string() + ".replaced";
+  fs::rename(target, replaced);  // the new one is not there yet
+  CHECK(find_checkpoint(folder.path) == replaced);
+  CHECK(run_of_checkpoint(replaced) == fs::weakly_canonical(folder.path));
+  fs::copy(replaced, target, fs::copy_options::recursive);  // it is; the old one not yet removed
+  CHECK(find_checkpoint(folder.path) == target);
+  fs::create_directories(target.parent_path() / "tmp-00000003");  // of a third
+  CHECK(write_checkpoint_folder(folder.path, 7, 2, fill) == target);
+  CHECK(std::distance(fs::directory_iterator(target.parent_path()), {}) == 1);
+}
+
+TEST_CASE("wherever the process dies, a complete checkpoint remains") {
+  TemporaryFolder folder;
+  write_checkpoint_folder(folder.path, 7, 1, fill);
+  for (int calls = 1;; ++calls) {
+    const auto died =
+        die_after_system_calls(calls, [&] { write_checkpoint_folder(folder.path, 7, 1, fill); });
+    if (!died) break;  // it ran to its end: all places have had their turn
+    INFO("killed at stop " << calls << " before and after system calls");
+    const auto found = find_checkpoint(folder.path);
+    REQUIRE(read_file(found / "model.safetensors") == "weights");
+    REQUIRE(read_file(found / "state.json") == "{}");
+    REQUIRE(calls < 10000);
+  }
+}
+
+TEST_CASE("the newest checkpoint is that of the largest step, also beyond eight digits") {
+  TemporaryFolder folder;
+  for (std::int64_t step : {9, 99999999, 100000000})
+    write_checkpoint_folder(folder.path, step, 2, fill);
+  CHECK(find_checkpoint(folder.path).filename() == "step-100000000");
 }
 
 TEST_CASE("a folder that holds a run is not overwritten by accident") {
