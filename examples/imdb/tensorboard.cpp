@@ -72,10 +72,15 @@ std::string tfrecord(std::string_view bytes) {
   return record;
 }
 
-EventWriter::EventWriter(const std::filesystem::path& folder) : file_(new_event_path(folder)) {
-  proto::Event event;
-  event.set_file_version("brain.Event:2");  // TensorBoard expects it as the first record
-  file_.write(serialize(event));
+EventWriter::EventWriter(const std::filesystem::path& folder, std::int64_t first_step)
+    : file_(new_event_path(folder)) {
+  proto::Event version;
+  version.set_file_version("brain.Event:2");  // TensorBoard expects it as the first record
+  file_.write(serialize(version));
+  proto::Event start;
+  start.set_step(first_step);
+  start.mutable_session_log()->set_status(proto::SessionLog::START);
+  file_.write(serialize(start));
   file_.flush();
 }
 

@@ -18,11 +18,13 @@ std::uint32_t crc32c(std::string_view bytes);
 std::string tfrecord(std::string_view bytes);
 
 /// Writes `folder/events.out.tfevents.<time>.<host>.<pid>`; watch it with `tensorboard --logdir
-/// folder`. A resumed run opens a second file in the same folder; TensorBoard joins them by step.
+/// folder`. A resumed run opens a second file in the same folder, and TensorBoard joins them.
 class EventWriter {
  public:
-  /// Creates the folder and the file. Throws WriteError, as do all methods.
-  explicit EventWriter(const std::filesystem::path& folder);
+  /// Creates the folder and the file. Values that older files in the folder hold for `first_step`
+  /// and later are void from now on (purge_step in PyTorch's SummaryWriter): a run that was killed
+  /// has written some beyond its last checkpoint. Throws WriteError, as do all methods.
+  explicit EventWriter(const std::filesystem::path& folder, std::int64_t first_step = 0);
 
   void scalar(std::string_view tag, double value, std::int64_t step);
   /// Markdown, shown in the TEXT tab.

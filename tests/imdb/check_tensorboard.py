@@ -18,11 +18,23 @@ def load(folder):
     return accumulator
 
 
+def written_by(program, folder, **environment):
+    subprocess.run([program, "[.tensorboard]"], check=True, stdout=subprocess.DEVNULL,
+                   env=dict(os.environ, IMDB_EVENTS=folder, **environment))
+    return load(folder)
+
+
+def check_resumed(program):
+    with tempfile.TemporaryDirectory() as folder:
+        losses = written_by(program, folder, IMDB_EVENTS_RESUME="1").Scalars("train/loss")
+        assert [e.step for e in losses] == list(range(1, 81)), losses
+        assert all((e.value > 0) == (e.step <= 60) for e in losses)
+    print("ok: of a run that was killed and resumed, TensorBoard keeps each step once")
+
+
 def check_written_by(program):
     with tempfile.TemporaryDirectory() as folder:
-        subprocess.run([program, "[.tensorboard]"], check=True, stdout=subprocess.DEVNULL,
-                       env=dict(os.environ, IMDB_EVENTS=folder))
-        events = load(folder)
+        events = written_by(program, folder)
         losses = events.Scalars("train/loss")
         assert [e.step for e in losses] == list(range(1, 101)), losses
         assert all(abs(e.value - 1 / e.step) < 1e-7 for e in losses)
@@ -46,4 +58,8 @@ def show(folder):
 
 if len(sys.argv) != 2:
     sys.exit(__doc__)
-(show if os.path.isdir(sys.argv[1]) else check_written_by)(sys.argv[1])
+if os.path.isdir(sys.argv[1]):
+    show(sys.argv[1])
+else:
+    check_written_by(sys.argv[1])
+    check_resumed(sys.argv[1])

@@ -62,12 +62,22 @@ TEST_CASE("event files are TFRecords that begin with their version") {
   writer.text("config", "| a | b |", 0);
   writer.flush();
   const auto records = read_records(read_file(writer.path()));
-  REQUIRE(records.size() == 3);
+  REQUIRE(records.size() == 4);
   CHECK(records[0].find("brain.Event:2") != std::string::npos);
-  CHECK(records[1].find("train/loss") != std::string::npos);
-  CHECK(records[1].find(std::string("\x15\x00\x00\x00\x3f", 5)) !=
+  CHECK(records[2].find("train/loss") != std::string::npos);
+  CHECK(records[2].find(std::string("\x15\x00\x00\x00\x3f", 5)) !=
         std::string::npos);  // field 2: 0.5f
-  CHECK(records[2].find("| a | b |") != std::string::npos);
+  CHECK(records[3].find("| a | b |") != std::string::npos);
+}
+
+TEST_CASE("the second record of an event file tells from which step on older files are void") {
+  TemporaryFolder folder;
+  EventWriter writer(folder.path, 300);
+  const auto records = read_records(read_file(writer.path()));
+  REQUIRE(records.size() == 2);
+  // Field 2, step: 300. Field 7, session_log: {1: START}.
+  CHECK(records[1].find("\x10\xAC\x02") != std::string::npos);
+  CHECK(records[1].find("\x3A\x02\x08\x01") != std::string::npos);
 }
 
 TEST_CASE("two writers in one folder do not share a file") {
@@ -84,4 +94,9 @@ TEST_CASE("write an event file for the real reader", "[.tensorboard]") {
   for (int step = 1; step <= 100; ++step) writer.scalar("train/loss", 1.0 / step, step);
   writer.text("config", "**bold** `text` \xC3\xA9", 3);
   writer.flush();
+  if (std::getenv("IMDB_EVENTS_RESUME") == nullptr) return;
+  // Killed after step 100, resumed from a checkpoint at 60.
+  EventWriter second(folder, 61);
+  for (int step = 61; step <= 80; ++step) second.scalar("train/loss", -1.0 / step, step);
+  second.flush();
 }
