@@ -3,12 +3,12 @@
 #include <norma/core/error.h>
 
 #include <algorithm>
-#include <chrono>
 #include <cmath>
 #include <numeric>
 
 #include "imdb/linear_svm.h"
 #include "imdb/ngram_features.h"
+#include "imdb/stopwatch.h"
 
 namespace imdb {
 
@@ -144,7 +144,7 @@ void choose(BaselineResult& result, const FeatureRows& rows, const std::vector<s
 
 BaselineResult train_baseline(const Dataset& dataset, const BaselineOptions& options) {
   check_options(options);
-  const auto start = std::chrono::steady_clock::now();
+  const Stopwatch watch;
   BaselineResult result;
   const DevSplit split = split_dev(dataset.train, options.dev_fraction, options.seed);
   result.dev_by_movie = split.by_movie;
@@ -177,8 +177,7 @@ BaselineResult train_baseline(const Dataset& dataset, const BaselineOptions& opt
   result.test_accuracy = static_cast<double>(right) / static_cast<double>(test.size());
   result.top_positive = top_features(model, true, features, dataset);
   result.top_negative = top_features(model, false, features, dataset);
-  result.train_seconds =
-      std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  result.train_seconds = watch.seconds();
   return result;
 }
 

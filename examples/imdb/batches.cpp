@@ -82,6 +82,16 @@ std::int64_t BatchSource::batches() const {
   return (reviews() + options_.batch_size - 1) / options_.batch_size;
 }
 
+std::uint64_t BatchSource::hash() const {
+  std::uint64_t hash = 0;
+  for (std::size_t i = 0; i < rows_.size(); ++i) {
+    hash = mix(hash ^ static_cast<std::uint64_t>(labels_[i]));
+    for (const std::int32_t token : rows_[i]) hash = mix(hash ^ static_cast<std::uint64_t>(token));
+    hash = mix(hash ^ rows_[i].size());
+  }
+  return hash;
+}
+
 EpochOrder BatchSource::shuffled(std::uint64_t seed, std::int64_t epoch) const {
   const auto e = static_cast<std::uint64_t>(epoch);
   std::vector<std::int32_t> order(rows_.size());

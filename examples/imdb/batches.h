@@ -53,6 +53,8 @@ class BatchSource {
   /// Batches in one pass: ceil(reviews / batch_size).
   std::int64_t batches() const;
   const BatchOptions& options() const { return options_; }
+  /// Of the tokens and labels, in their order: tells sets of reviews apart.
+  std::uint64_t hash() const;
 
   /// A training pass: every review once, shuffled; batches hold reviews of similar length. The
   /// shuffled reviews are sorted by length within pools of 50 batches, cut, and the batches

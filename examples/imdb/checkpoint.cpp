@@ -48,4 +48,14 @@ TrainState load_state(const fs::path& checkpoint) {
   return train_state_from_json(read_file(path), path.string());
 }
 
+std::shared_ptr<const Tokenizer> load_tokenizer_file(const fs::path& checkpoint) {
+  const auto path = checkpoint / kTokenizerFile;
+  const std::string blob = read_file(path);
+  try {
+    return load_tokenizer(blob);
+  } catch (const norma::Error& error) {
+    throw norma::FileError("checkpoint", fmt::format("{}: {}", path.string(), error.what()));
+  }
+}
+
 }  // namespace imdb

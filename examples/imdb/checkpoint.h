@@ -4,9 +4,11 @@
 
 #include <filesystem>
 #include <map>
+#include <memory>
 #include <string>
 
 #include "imdb/run_folder.h"
+#include "imdb/tokenizer.h"
 #include "imdb/train_state.h"
 #include "norma/nn/module.h"
 
@@ -35,5 +37,7 @@ void load_into(norma::nn::Module& module, const TensorMap& tensors,
                const std::filesystem::path& path);
 
 TrainState load_state(const std::filesystem::path& checkpoint);
+/// As `load_tokenizer`, with errors that name the file.
+std::shared_ptr<const Tokenizer> load_tokenizer_file(const std::filesystem::path& checkpoint);
 
 }  // namespace imdb

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cstdio>
 #include <exception>
+#include <iostream>
 #include <new>
 
 #include "imdb/commands.h"
@@ -16,6 +17,9 @@
 
 namespace imdb {
 namespace {
+
+constexpr std::int64_t kMostSteps = 1'000'000'000;
+constexpr std::int64_t kLargestSeed = 4'294'967'295;
 
 constexpr char kTrainFooter[] = R"(
 Examples:
@@ -90,7 +94,7 @@ void add_train(CLI::App& app, TrainArguments& arguments) {
                   "imdb-tiny with hashed bigrams: narrower, two layers, longer inputs");
   train->add_flag("--overwrite", arguments.overwrite, "replace a run that is already in --out");
   train->add_option("--stop-after", arguments.stop_after, "save and stop after N steps")
-      ->check(CLI::PositiveNumber)
+      ->check(CLI::Range(std::int64_t{1}, kMostSteps))
       ->type_name("N");
   train->add_flag("--no-baseline", arguments.no_baseline,
                   "do not train the linear baseline (five seconds) for the report");
@@ -102,7 +106,6 @@ void add_device_options(CLI::App& app, ModelArguments& arguments) {
   app.add_option("--device", arguments.device, "where to compute: cpu, cuda or cuda:N")
       ->capture_default_str();
   app.add_option("--threads", arguments.threads, "CPU threads; 0: all cores")
-      ->check(CLI::NonNegativeNumber)
       ->capture_default_str();
 }
 
@@ -149,12 +152,18 @@ void add_baseline(CLI::App& app, BaselineArguments& arguments) {
       ->type_name("PATH");
   baseline->add_option("--out", arguments.out, "folder for metrics.json")->type_name("DIR");
   baseline->add_option("--seed", arguments.seed, "seed of the development split")
-      ->check(CLI::NonNegativeNumber)
+      ->check(CLI::Range(std::int64_t{0}, kLargestSeed))
       ->capture_default_str();
   baseline->add_option("--threads", arguments.threads, "CPU threads; 0: all cores")
-      ->check(CLI::NonNegativeNumber)
       ->capture_default_str();
   baseline->callback([&arguments] { run_baseline(arguments); });
+}
+
+// What was printed has arrived, or this throws.
+void finish_output() {
+  std::cout.flush();
+  if (!std::cout || std::fflush(stdout) != 0 || std::ferror(stdout) != 0)
+    throw WriteError("write", "cannot write to standard output");
 }
 
 int report_error(const std::string& message, int code) {
@@ -186,13 +195,12 @@ int run_cli(int argc, const char* const* argv) {
       app.parse(argc, argv);
     } catch (const CLI::Success& request) {  // --help, --version
       app.exit(request);
-      return kExitOk;
     } catch (const CLI::ParseError& error) {
       return report_error(
           std::string(error.what()) + "; `imdb --help` and `imdb COMMAND --help` explain",
           kExitBadInput);
     }
-    if (std::fflush(stdout) != 0) throw WriteError("write", "cannot write to standard output");
+    finish_output();
     return kExitOk;
   } catch (const RunError& error) {
     return report_error(error.what(), kExitFailure);

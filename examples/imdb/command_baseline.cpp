@@ -6,6 +6,9 @@
 #include "imdb/command_support.h"
 #include "imdb/files.h"
 #include "imdb/metrics.h"
+#include "imdb/run_folder.h"
+#include "imdb/stopwatch.h"
+#include "norma/core/error.h"
 
 namespace imdb {
 namespace {
@@ -20,16 +23,19 @@ std::string words_of(const std::vector<BaselineResult::Feature>& features, std::
 }  // namespace
 
 void run_baseline(const BaselineArguments& arguments) {
+  norma::check(arguments.out.empty() || list_checkpoints(arguments.out).empty(), "baseline",
+               "--out must not be the folder of a trained model, whose metrics.json it would "
+               "replace; got {}",
+               arguments.out);
   const int threads = set_threads(arguments.threads);
-  const auto start = std::chrono::steady_clock::now();
+  const Stopwatch watch;
   const Dataset dataset = read_data(arguments.data);
   say(fmt::format("data: {}: {} for training and development, {} for test",
                   data_name(arguments.data), dataset.train.size(), dataset.test.size()));
   BaselineOptions options;
   options.seed = static_cast<std::uint64_t>(arguments.seed);
   const BaselineResult result = train_baseline(dataset, options);
-  const double total =
-      std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  const double total = watch.seconds();
   if (!arguments.out.empty()) {
     make_directories(arguments.out);
     const nlohmann::ordered_json json = {{"preset", "baseline"},

@@ -25,10 +25,11 @@ void run_eval(const ModelArguments& arguments) {
   norma::check<norma::ValueError>(source.reviews() > 0, "eval", "the {} split of {} is empty",
                                   arguments.split, data.name);
   Progress progress;
-  const Evaluation result =
-      evaluate(*loaded.model, source, device, [&](std::int64_t done, std::int64_t total) {
-        progress.update({arguments.split, done, total});
-      });
+  const auto show = [&](std::int64_t done, std::int64_t total) {
+    progress.update({arguments.split, done, total});
+    return true;
+  };
+  const Evaluation result = evaluate(*loaded.model, source, device, show).value();
   progress.finish();
   const auto& counts = result.confusion.counts;
   std::printf("split     %s (%lld reviews)\n", arguments.split.c_str(),

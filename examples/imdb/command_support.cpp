@@ -6,6 +6,7 @@
 
 #include "imdb/checkpoint.h"
 #include "imdb/files.h"
+#include "imdb/memory_limit.h"
 #include "imdb/metrics.h"
 #include "imdb/model.h"
 #include "norma/core/error.h"
@@ -13,16 +14,30 @@
 #include "norma/ops/threads.h"
 
 namespace imdb {
+namespace {
+
+// More threads than processors only repeat the bits of a run on a larger machine, at a price. The
+// runtime library ends the process where the system gives no more threads.
+constexpr int kMostThreads = 64;
+
+}  // namespace
 
 int set_threads(std::int64_t threads) {
-  const int count = threads > 0 ? static_cast<int>(threads) : available_processors();
+  const int processors = available_processors();
+  const int most = std::max(kMostThreads, processors);
+  norma::check(threads >= 0 && threads <= most, "threads",
+               "--threads must lie in [0, {}] on a machine with {} processors; got {}", most,
+               processors, threads);
+  const int count = threads > 0 ? static_cast<int>(threads) : processors;
   norma::set_num_threads(count);
   return count;
 }
 
 norma::Device make_device(const std::string& name) {
   const auto device = norma::Device::parse(name);
-  if (!device.is_cpu())
+  if (device.is_cpu())
+    limit_memory();
+  else
     norma::zeros({1}, {.device = device});  // a device that is missing throws here
   return device;
 }
@@ -46,10 +61,9 @@ std::vector<std::pair<std::string, std::string>> environment_facts(std::int64_t 
 LoadedModel load_model(const std::string& model, const norma::Device& device) {
   LoadedModel loaded;
   loaded.checkpoint = find_checkpoint(model);
-  apply_toml_file(loaded.config, loaded.checkpoint / kConfigFile);
-  validate(loaded.config);
+  loaded.config = read_complete_config(loaded.checkpoint / kConfigFile);
   loaded.state = load_state(loaded.checkpoint);
-  loaded.tokenizer = load_tokenizer(read_file(loaded.checkpoint / kTokenizerFile));
+  loaded.tokenizer = load_tokenizer_file(loaded.checkpoint);
   loaded.model = make_model(loaded.config, loaded.tokenizer->vocab_size(), device);
   const auto weights =
       loaded.checkpoint / (loaded.config.ema_decay > 0 ? kAverageFile : kModelFile);

@@ -13,10 +13,12 @@
 
 namespace imdb {
 
-/// Sets the number of CPU threads (0: all this process may use) and returns it.
+/// Sets the number of CPU threads (0: all this process may use) and returns it. Throws
+/// norma::ValueError for more than make sense.
 int set_threads(std::int64_t threads);
 
-/// The device of that name. Throws norma::DeviceError when it is none, or this build or machine
+/// The device of that name; on the CPU, requests for memory that is not there fail from now on
+/// (limit_memory). Throws norma::DeviceError when it is none, or this build or machine
 /// lacks it.
 norma::Device make_device(const std::string& name);
 

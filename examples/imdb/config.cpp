@@ -27,7 +27,7 @@ std::vector<ConfigField> make_fields() {
       {"run", "seed", "seed of initialization, shuffling and dropout", &C::seed, 0, 4294967295.0},
       {"run", "device", "where to compute: cpu, cuda or cuda:N", &C::device},
       {"run", "threads", "CPU threads; 0: all cores. Resuming bit for bit needs the same number",
-       &C::threads, 0, 4096},
+       &C::threads, 0, kCount},
 
       {"data",
        "tokenizer",
@@ -141,8 +141,13 @@ bool parse_number(std::string_view text, T& value) {
 template <class T>
 void check_range(T value, const ConfigField& field, const std::string& where) {
   const auto number = static_cast<double>(value);
-  check(std::isfinite(number) && number >= field.min && number <= field.max, "config",
-        "{}: must lie in [{:g}, {:g}]; got {}", where, field.min, field.max, value);
+  const bool inside = std::isfinite(number) && number >= field.min && number <= field.max;
+  if constexpr (std::is_same_v<T, double>)
+    check(inside, "config", "{}: must lie in [{:g}, {:g}]; got {}", where, field.min, field.max,
+          value);
+  else
+    check(inside, "config", "{}: must lie in [{:.0f}, {:.0f}]; got {}", where, field.min, field.max,
+          value);
 }
 
 }  // namespace
@@ -213,6 +218,10 @@ void validate(const TrainConfig& c) {
   check(c.head_length <= c.max_length, "config",
         "head_length must not exceed max_length; got {} > {}; set both", c.head_length,
         c.max_length);
+  check(c.pooling != "cls" || c.head_length < c.max_length, "config",
+        "pooling = cls needs one token more, so head_length must be less than max_length; got {} "
+        "and {}",
+        c.head_length, c.max_length);
   check((c.norm == "none") == (c.placement == "none"), "config",
         "norm and placement must both be none or neither; got norm {} and placement {}", c.norm,
         c.placement);

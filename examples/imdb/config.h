@@ -128,4 +128,9 @@ std::vector<std::string> apply_toml(TrainConfig& config, std::string_view text,
 /// `apply_toml` of a file. Throws norma::FileError when it cannot be read.
 std::vector<std::string> apply_toml_file(TrainConfig& config, const std::filesystem::path& path);
 
+/// The configuration in a file that must name every option, as that of a checkpoint does: a default
+/// in the place of one that got lost would be another model. Validated. Throws norma::FileError or
+/// norma::ValueError, which names the keys that are missing.
+TrainConfig read_complete_config(const std::filesystem::path& path);
+
 }  // namespace imdb

@@ -1,6 +1,7 @@
 // config.toml: read by toml++, written by hand so that every key carries its help as a comment.
 #include <toml++/toml.h>
 
+#include <algorithm>
 #include <cctype>
 #include <nlohmann/json.hpp>
 
@@ -139,6 +140,19 @@ std::vector<std::string> apply_toml(TrainConfig& config, std::string_view text,
 
 std::vector<std::string> apply_toml_file(TrainConfig& config, const std::filesystem::path& path) {
   return apply_toml(config, read_file(path), path.string());
+}
+
+TrainConfig read_complete_config(const std::filesystem::path& path) {
+  TrainConfig config;
+  const auto keys = apply_toml_file(config, path);
+  std::string missing;
+  for (const auto& field : config_fields())
+    if (std::find(keys.begin(), keys.end(), field.key) == keys.end())
+      missing += fmt::format("{}{}.{}", missing.empty() ? "" : ", ", field.section, field.key);
+  norma::check(missing.empty(), "config", "{} must name every option; it lacks {}", path.string(),
+               missing);
+  validate(config);
+  return config;
 }
 
 }  // namespace imdb

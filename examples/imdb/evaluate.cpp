@@ -59,9 +59,8 @@ std::vector<float> positive_probabilities(nn::TransformerClassifier& model, cons
   return probabilities;
 }
 
-Evaluation evaluate(nn::TransformerClassifier& model, const BatchSource& source,
-                    const norma::Device& device,
-                    const std::function<void(std::int64_t, std::int64_t)>& on_batch) {
+std::optional<Evaluation> evaluate(nn::TransformerClassifier& model, const BatchSource& source,
+                                   const norma::Device& device, const OnBatch& on_batch) {
   const EvalMode mode(model);
   Evaluation result;
   result.probabilities.resize(static_cast<std::size_t>(source.reviews()));
@@ -81,7 +80,7 @@ Evaluation evaluate(nn::TransformerClassifier& model, const BatchSource& source,
       result.probabilities[static_cast<std::size_t>(batch.reviews[row])] =
           static_cast<float>(sigmoid(differences[row]));
     }
-    if (on_batch) on_batch(i + 1, count);
+    if (on_batch && !on_batch(i + 1, count) && i + 1 < count) return std::nullopt;
   }
   const auto total = static_cast<double>(std::max<std::int64_t>(1, source.reviews()));
   result.loss = loss / total;

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <functional>
+#include <optional>
 #include <vector>
 
 #include "imdb/batches.h"
@@ -22,11 +23,14 @@ struct Evaluation {
 std::vector<float> positive_probabilities(norma::nn::TransformerClassifier& model,
                                           const Batch& batch, const norma::Device& device);
 
-/// Runs the model in eval mode and without a tape over all reviews; restores its mode.
-/// `on_batch(done, total)` is called after each batch.
-Evaluation evaluate(norma::nn::TransformerClassifier& model, const BatchSource& source,
-                    const norma::Device& device,
-                    const std::function<void(std::int64_t, std::int64_t)>& on_batch = {});
+/// Called after each batch; false stops.
+using OnBatch = std::function<bool(std::int64_t done, std::int64_t total)>;
+
+/// Runs the model in eval mode and without a tape over all reviews; restores its mode. Nothing if
+/// `on_batch` stopped it before the end.
+std::optional<Evaluation> evaluate(norma::nn::TransformerClassifier& model,
+                                   const BatchSource& source, const norma::Device& device,
+                                   const OnBatch& on_batch = {});
 
 /// The `count` reviews on which the model was surest and wrong, surest first.
 std::vector<Mistake> confident_mistakes(const Evaluation& evaluation,

@@ -41,7 +41,7 @@ struct Metrics {
   double test_accuracy = 0;  ///< of the final weights; measured once
   double test_loss = 0;
   double train_seconds = 0;  ///< steps and development evaluations, all sessions of a resumed run
-  double total_seconds = 0;  ///< reading, vocabulary, training, test and reports
+  double total_seconds = 0;  ///< reading, vocabulary, training, test and reports, all sessions
   double tokens_per_second = 0;  ///< training tokens, padding not counted
   std::int64_t peak_memory_bytes = 0;
   std::int64_t parameters = 0;

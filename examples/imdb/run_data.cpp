@@ -1,9 +1,9 @@
 #include "imdb/run_data.h"
 
 #include <algorithm>
-#include <chrono>
 
 #include "imdb/random.h"
+#include "imdb/stopwatch.h"
 #include "norma/core/error.h"
 
 namespace imdb {
@@ -43,12 +43,8 @@ std::string data_name(const std::string& data) {
 
 RunData prepare_data(const TrainConfig& config, std::shared_ptr<const Tokenizer> tokenizer,
                      const std::function<void(const std::string&)>& say) {
-  using Clock = std::chrono::steady_clock;
-  const auto seconds_since = [](Clock::time_point start) {
-    return std::chrono::duration<double>(Clock::now() - start).count();
-  };
   RunData data;
-  auto start = Clock::now();
+  const Stopwatch reading;
   data.name = data_name(config.data);
   data.dataset = read_data(config.data);
   for (const auto& warning : data.dataset.warnings) say("warning: " + warning);
@@ -57,9 +53,9 @@ RunData prepare_data(const TrainConfig& config, std::shared_ptr<const Tokenizer>
   say(fmt::format("data: {}: {} for training, {} for development ({}), {} for test; {:.1f} s",
                   data.name, data.split.train.size(), data.split.dev.size(),
                   data.split.by_movie ? "of other movies" : "cut at random",
-                  data.dataset.test.size(), seconds_since(start)));
+                  data.dataset.test.size(), reading.seconds()));
 
-  start = Clock::now();
+  const Stopwatch tokenizing;
   data.tokenizer = tokenizer
                        ? std::move(tokenizer)
                        : std::shared_ptr<const Tokenizer>(make_tokenizer(
@@ -67,7 +63,7 @@ RunData prepare_data(const TrainConfig& config, std::shared_ptr<const Tokenizer>
   data.train_tokens = data.tokenizer->encode_reviews(data.dataset, data.dataset.train);
   data.test_tokens = data.tokenizer->encode_reviews(data.dataset, data.dataset.test);
   say(fmt::format("tokens: {}, vocabulary of {}; {:.1f} s", data.tokenizer->kind(),
-                  data.tokenizer->vocab_size(), seconds_since(start)));
+                  data.tokenizer->vocab_size(), tokenizing.seconds()));
   return data;
 }
 

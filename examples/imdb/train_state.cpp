@@ -9,7 +9,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 constexpr char kFormat[] = "norma imdb checkpoint";
-constexpr int kVersion = 1;
+constexpr int kVersion = 2;
 
 // One place that names each member; `visit` is called with a name and a reference.
 template <class State, class Visit>
@@ -19,6 +19,7 @@ void each_scalar(State& s, Visit&& visit) {
   visit("batch", s.batch);
   visit("tokens", s.tokens);
   visit("train_seconds", s.train_seconds);
+  visit("total_seconds", s.total_seconds);
   visit("epoch_seconds", s.epoch_seconds);
   visit("loss_sum", s.loss_sum);
   visit("correct", s.correct);
@@ -27,6 +28,7 @@ void each_scalar(State& s, Visit&& visit) {
   visit("rng_offset", s.rng_offset);
   visit("vocabulary", s.vocabulary);
   visit("train_reviews", s.train_reviews);
+  visit("data_hash", s.data_hash);
   visit("threads", s.threads);
   visit("data_name", s.data_name);
 }

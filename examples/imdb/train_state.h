@@ -16,16 +16,18 @@ struct TrainState {
   std::int64_t batch = 0;    ///< batches of the current epoch done: the data cursor
   std::int64_t tokens = 0;   ///< trained on, padding not counted
   double train_seconds = 0;  ///< of all sessions
+  double total_seconds = 0;  ///< the same with reading, vocabulary and whatever else they did
   double epoch_seconds = 0;  ///< of the current epoch, all sessions
   double loss_sum = 0;       ///< over the reviews of the current epoch
   std::int64_t correct = 0;  ///< of them
   std::int64_t seen = 0;
   std::uint64_t rng_seed = 0;  ///< the device's random stream
   std::uint64_t rng_offset = 0;
-  std::int64_t vocabulary = 0;     ///< rows of the token embedding
-  std::int64_t train_reviews = 0;  ///< to notice other data on resume
-  std::int64_t threads = 0;        ///< results repeat bit for bit with the same number only
-  std::string data_name;           ///< what was read
+  std::int64_t vocabulary = 0;  ///< rows of the token embedding
+  std::int64_t train_reviews = 0;
+  std::uint64_t data_hash = 0;  ///< of the training tokens and labels
+  std::int64_t threads = 0;     ///< results repeat bit for bit with the same number only
+  std::string data_name;        ///< what was read
   std::vector<StepRecord> steps;
   std::vector<EpochRecord> epochs;
 };

@@ -1,6 +1,5 @@
 #include "imdb/trainer.h"
 
-#include <chrono>
 #include <cmath>
 #include <limits>
 
@@ -18,16 +17,6 @@ namespace optim = norma::optim;
 
 constexpr double kNoLimit = std::numeric_limits<double>::infinity();
 
-class Stopwatch {
- public:
-  double seconds() const {
-    return std::chrono::duration<double>(std::chrono::steady_clock::now() - start_).count();
-  }
-
- private:
-  std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
-};
-
 std::int64_t count_correct(const norma::Tensor& logits, const std::vector<std::int64_t>& labels) {
   const auto values = logits.detach().to_vector<float>();
   std::int64_t correct = 0;
@@ -38,20 +27,21 @@ std::int64_t count_correct(const norma::Tensor& logits, const std::vector<std::i
 
 }  // namespace
 
-Trainer::Trainer(const TrainConfig& config, const RunData& data, std::filesystem::path run,
-                 std::int64_t threads)
+Trainer::Trainer(const TrainConfig& config, const RunData& data, std::int64_t threads,
+                 const Stopwatch& session)
     : config_(config),
-      run_(std::move(run)),
       device_(norma::Device::parse(config.device)),
       source_(data.train_source(make_batch_options(config))),
       dev_(data.dev_source(make_batch_options(config))),
       tokenizer_(data.tokenizer),
-      loss_({}, -100, config.label_smoothing) {
+      loss_({}, -100, config.label_smoothing),
+      session_(session) {
   norma::manual_seed(static_cast<std::uint64_t>(config.seed));
   model_ = make_model(config, tokenizer_->vocab_size(), device_);
   make_optimizer();
   state_.vocabulary = tokenizer_->vocab_size();
   state_.train_reviews = source_.reviews();
+  state_.data_hash = source_.hash();
   state_.threads = threads;
   state_.data_name = data.name;
 }
@@ -78,17 +68,19 @@ void Trainer::make_optimizer() {
         parameters_, optim::EMAOptions{.decay = config_.ema_decay, .warmup = true});
 }
 
-Outcome Trainer::run(const TrainerHooks& hooks) {
+Outcome Trainer::run(const std::filesystem::path& folder, const TrainerHooks& hooks) {
+  run_ = folder;
   while (state_.epoch < config_.epochs) {
-    if (!run_epoch(hooks)) {
-      save();
-      return Outcome::stopped;
-    }
-    finish_epoch(hooks);
+    const bool whole_epoch = run_epoch(hooks) && finish_epoch(hooks);
     save();
-    if (state_.epoch < config_.epochs && hooks.stop && hooks.stop()) return Outcome::stopped;
+    if (!whole_epoch || (state_.epoch < config_.epochs && must_stop(hooks)))
+      return Outcome::stopped;
   }
   return Outcome::finished;
+}
+
+bool Trainer::must_stop(const TrainerHooks& hooks) const {
+  return state_.step >= hooks.last_step || (hooks.interrupted && hooks.interrupted());
 }
 
 // False when it was asked to stop before the end.
@@ -107,7 +99,7 @@ bool Trainer::run_epoch(const TrainerHooks& hooks) {
     session_seconds_ += seconds;
     record_step(result, hooks);
     if (state_.batch == batches) break;  // what is due is due after the development evaluation
-    if (hooks.stop && hooks.stop()) {
+    if (must_stop(hooks)) {
       if (hooks.progress != nullptr) hooks.progress->finish();
       return false;
     }
@@ -125,11 +117,11 @@ Trainer::StepResult Trainer::train_step(const Batch& batch) {
   const norma::Tensor loss = loss_(logits, tensors.labels);
   StepResult result;
   result.loss = loss.item();
-  if (!std::isfinite(result.loss)) fail_not_finite("loss", result.loss);
+  check_finite("the loss", result.loss);
   loss.backward();
   const double limit = config_.clip_norm > 0 ? config_.clip_norm : kNoLimit;
   result.grad_norm = optim::clip_grad_norm_(parameters_, limit).item();
-  if (!std::isfinite(result.grad_norm)) fail_not_finite("gradient norm", result.grad_norm);
+  check_finite("the gradient norm", result.grad_norm);
   result.lr = schedule_->get_last_lr().front();
   optimizer_->step();
   schedule_->step();
@@ -172,19 +164,22 @@ void Trainer::show_progress(Progress& progress) const {
   progress.update(shown);
 }
 
-void Trainer::finish_epoch(const TrainerHooks& hooks) {
+// False when it was asked to stop before the end: then the epoch stays open, all its batches done,
+// and the next session measures it.
+bool Trainer::finish_epoch(const TrainerHooks& hooks) {
   const Stopwatch watch;
-  const Evaluation dev = evaluate_final(dev_, hooks.progress, "dev");
+  const std::optional<Evaluation> dev = evaluate_final(dev_, hooks, "dev");
   const double seconds = watch.seconds();
   state_.train_seconds += seconds;
   state_.epoch_seconds += seconds;
+  if (!dev) return false;
   EpochRecord record;
   record.epoch = ++state_.epoch;
   record.step = state_.step;
   record.train_loss = state_.loss_sum / static_cast<double>(state_.seen);
   record.train_accuracy = static_cast<double>(state_.correct) / static_cast<double>(state_.seen);
-  record.dev_loss = dev.loss;
-  record.dev_accuracy = dev.accuracy;
+  record.dev_loss = dev->loss;
+  record.dev_accuracy = dev->accuracy;
   record.seconds = state_.epoch_seconds;
   state_.epochs.push_back(record);
   state_.batch = 0;
@@ -193,8 +188,8 @@ void Trainer::finish_epoch(const TrainerHooks& hooks) {
   state_.correct = 0;
   state_.seen = 0;
   if (hooks.events != nullptr) {
-    hooks.events->scalar("dev/loss", dev.loss, state_.step);
-    hooks.events->scalar("dev/accuracy", dev.accuracy, state_.step);
+    hooks.events->scalar("dev/loss", dev->loss, state_.step);
+    hooks.events->scalar("dev/accuracy", dev->accuracy, state_.step);
     hooks.events->flush();
   }
   if (hooks.progress != nullptr)
@@ -202,21 +197,26 @@ void Trainer::finish_epoch(const TrainerHooks& hooks) {
         "epoch {}/{}: train loss {:.4f}, accuracy {:.2f} %; dev loss {:.4f}, accuracy {:.2f} %; {}",
         record.epoch, config_.epochs, record.train_loss, 100 * record.train_accuracy,
         record.dev_loss, 100 * record.dev_accuracy, format_duration(record.seconds)));
+  return true;
 }
 
-Evaluation Trainer::evaluate_final(const BatchSource& source, Progress* progress,
-                                   const std::string& label) {
-  const auto show = [&](std::int64_t done, std::int64_t total) {
-    if (progress != nullptr && progress->is_terminal()) progress->update({label, done, total});
+std::optional<Evaluation> Trainer::evaluate_final(const BatchSource& source,
+                                                  const TrainerHooks& hooks,
+                                                  const std::string& label) {
+  const auto on_batch = [&](std::int64_t done, std::int64_t total) {
+    if (hooks.progress != nullptr && hooks.progress->is_terminal())
+      hooks.progress->update({label, done, total});
+    return !hooks.interrupted || !hooks.interrupted();
   };
-  Evaluation result;
+  std::optional<Evaluation> result;
   if (average_) {
     const auto averaged = average_->apply();  // stands in for the weights while they are measured
-    result = evaluate(*model_, source, device_, show);
+    result = evaluate(*model_, source, device_, on_batch);
   } else {
-    result = evaluate(*model_, source, device_, show);
+    result = evaluate(*model_, source, device_, on_batch);
   }
-  if (progress != nullptr) progress->finish();
+  if (hooks.progress != nullptr) hooks.progress->finish();
+  if (result) check_finite("the " + label + " loss", result->loss);
   return result;
 }
 
@@ -224,13 +224,14 @@ double Trainer::tokens_per_second() const {
   return session_seconds_ > 0 ? static_cast<double>(session_tokens_) / session_seconds_ : 0;
 }
 
-void Trainer::fail_not_finite(const char* what, double value) const {
+void Trainer::check_finite(const std::string& what, double value) const {
+  if (std::isfinite(value)) return;
   const auto checkpoints = list_checkpoints(run_);
   throw RunError(
       "train",
-      fmt::format("{} must be finite; got {} at step {}; {}; try a smaller --lr (now {}), a "
+      fmt::format("{} must be finite; got {} after {} steps; {}; try a smaller --lr (now {}), a "
                   "longer --warmup-steps (now {}) or --clip-norm 1",
-                  what, std::isnan(value) ? "nan" : fmt::format("{}", value), state_.step + 1,
+                  what, std::isnan(value) ? "nan" : fmt::format("{}", value), state_.step,
                   checkpoints.empty() ? std::string("no checkpoint was written yet")
                                       : "the last checkpoint is " + checkpoints.back().string(),
                   config_.lr, config_.warmup_steps));

@@ -17,11 +17,12 @@ constexpr char kAverageUpdates[] = "average.updates";
 
 }  // namespace
 
-fs::path Trainer::save() {
+void Trainer::save() {
   const auto rng = norma::default_generator(device_).get_state();
   state_.rng_seed = rng.seed;
   state_.rng_offset = rng.offset;
-  return write_checkpoint_folder(run_, state_.step, kCheckpointsKept, [&](const fs::path& folder) {
+  state_.total_seconds = total_seconds();
+  write_checkpoint_folder(run_, state_.step, kCheckpointsKept, [&](const fs::path& folder) {
     save_tensors(module_tensors(*model_), folder / kModelFile);
     TensorMap training = optim::with_prefix(optimizer_->state_dict(), kOptimizer);
     training.merge(optim::with_prefix(schedule_->state_dict(), kSchedule));
@@ -40,10 +41,10 @@ fs::path Trainer::save() {
 void Trainer::restore(const fs::path& checkpoint) {
   TrainState state = load_state(checkpoint);
   norma::check(
-      state.train_reviews == source_.reviews() && state.vocabulary == state_.vocabulary,
-      "checkpoint",
-      "--resume needs the data it was trained on ({}, {} training reviews); got {} with {}",
-      state.data_name, state.train_reviews, state_.data_name, source_.reviews());
+      state.data_hash == state_.data_hash && state.vocabulary == state_.vocabulary, "checkpoint",
+      "--resume needs the data it was trained on ({}, {} training reviews); got {} with {}{}",
+      state.data_name, state.train_reviews, state_.data_name, source_.reviews(),
+      state.train_reviews == source_.reviews() ? ", which differ" : "");
   norma::check(state.epoch < config_.epochs || (state.epoch == config_.epochs && state.batch == 0),
                "checkpoint", "--epochs must not be less than what is done ({}); got {}",
                state.epoch, config_.epochs);
@@ -59,6 +60,7 @@ void Trainer::restore(const fs::path& checkpoint) {
         "checkpoint", fmt::format("{} does not fit this model: {}", path.string(), error.what()));
   }
   norma::default_generator(device_).set_state({state.rng_seed, state.rng_offset});
+  former_seconds_ = state.total_seconds;
   state.threads = state_.threads;
   state.data_name = state_.data_name;
   state_ = std::move(state);

@@ -89,6 +89,20 @@ TEST_CASE("a batch is a pure function of seed, epoch and index") {
   CHECK(reviews.shuffled(7, 4).key != order.key);
 }
 
+TEST_CASE("the hash of a source sees each token, each label and the order") {
+  const std::vector<TokenIds> tokens = {{5, 6, 7}, {8, 9}, {10}};
+  const auto hash = [](const std::vector<TokenIds>& rows, std::vector<std::int64_t> labels) {
+    return BatchSource(rows, std::move(labels), {}).hash();
+  };
+  const auto expected = hash(tokens, {0, 1, 1});
+  CHECK(hash(tokens, {0, 1, 1}) == expected);
+  CHECK(hash(tokens, {1, 0, 1}) != expected);
+  CHECK(hash({{5, 7, 6}, {8, 9}, {10}}, {0, 1, 1}) != expected);
+  CHECK(hash({{8, 9}, {5, 6, 7}, {10}}, {1, 0, 1}) != expected);
+  CHECK(hash({{5, 6}, {7, 8, 9}, {10}}, {0, 1, 1}) != expected);
+  CHECK(hash({{5, 6, 7}, {8, 9}}, {0, 1}) != expected);
+}
+
 TEST_CASE("batches are padded little, to a multiple of 8 and never above the longest allowed") {
   BatchOptions options;
   options.max_length = 250;

@@ -5,6 +5,7 @@
 #include "../support/catch.h"
 #include "imdb/files.h"
 #include "norma/core/error.h"
+#include "support.h"
 
 using namespace imdb;
 using Catch::Contains;
@@ -76,12 +77,30 @@ TEST_CASE("errors in a config file name the file, the line and the key") {
   CHECK_THAT(message("epochs = 3"), Contains("unknown section"));
   CHECK_THAT(message("[train]\nepochs = \"3\""), Contains("must be an integer; got a string"));
   CHECK_THAT(message("[train]\nepochs = 2.5"), Contains("must be an integer"));
-  CHECK_THAT(message("[train]\nepochs = 0"), Contains("must lie in [1, "));
+  CHECK_THAT(message("[train]\nepochs = 0"), Contains("must lie in [1, 1000000]"));
   CHECK_THAT(message("[model]\ndropout = 1.0"), Contains("must lie in [0, "));
   CHECK_THAT(message("[train]\nlr = nan"), Contains("must lie in"));
   CHECK_THAT(message("[model]\nnorm = \"batch\""), Contains("one of layer_norm, rms_norm, none"));
   CHECK_THAT(message("[train\nlr = 3"), Contains("my.toml, line 1"));
   CHECK_THROWS_AS(apply_toml_file(config, "/nonexistent/file.toml"), norma::FileError);
+}
+
+TEST_CASE("the configuration of a checkpoint must be whole") {
+  TemporaryFolder folder;
+  const auto path = folder.path / "config.toml";
+  const TrainConfig original = make_preset("imdb-seed");
+  const std::string text = to_toml(original);
+  write_file_atomic(path, text);
+  CHECK(read_complete_config(path) == original);
+
+  write_file_atomic(path, "");
+  CHECK_THROWS_WITH(read_complete_config(path),
+                    Contains("config.toml must name every option; it lacks run.preset, run.data") &&
+                        Contains("train.checkpoint_every"));
+  write_file_atomic(path, text.substr(0, text.find("lr = ")));
+  CHECK_THROWS_WITH(read_complete_config(path),
+                    Contains("it lacks train.lr, train.beta1") && !Contains("train.epochs"));
+  CHECK_THROWS_AS(read_complete_config(folder.path / "absent.toml"), norma::FileError);
 }
 
 TEST_CASE("options that contradict each other are refused") {
@@ -94,6 +113,12 @@ TEST_CASE("options that contradict each other are refused") {
   refuses([](auto& c) { c.kv_heads = 3; }, "kv_heads must divide heads");
   refuses([](auto& c) { c.d_model = 6; }, "must be even");
   refuses([](auto& c) { c.head_length = 400; }, "head_length must not exceed max_length");
+  refuses(
+      [](auto& c) {
+        c.pooling = "cls";
+        c.head_length = c.max_length;
+      },
+      "must be less than max_length");
   refuses([](auto& c) { c.norm = "none"; }, "both be none or neither");
   refuses([](auto& c) { c.placement = "none"; }, "both be none or neither");
 }

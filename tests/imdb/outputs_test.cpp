@@ -1,6 +1,8 @@
 // Files, metrics, progress, interrupts: what surrounds the training loop.
 #include <signal.h>
 #include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include <cmath>
 #include <limits>
@@ -138,4 +140,37 @@ TEST_CASE("the first interrupt is a request, and the handlers come back") {
   CHECK(before.sa_handler == after.sa_handler);
   InterruptGuard fresh;
   CHECK_FALSE(fresh.requested());
+}
+
+TEST_CASE("a closed terminal and kill are requests as Ctrl-C is, even when they come twice") {
+  for (const int signal : {SIGTERM, SIGHUP}) {
+    InterruptGuard guard;
+    ::raise(signal);
+    CHECK(guard.requested());
+    ::raise(signal);  // would end this process
+  }
+}
+
+TEST_CASE("the second Ctrl-C ends the process") {
+  const pid_t child = ::fork();
+  if (child == 0) {
+    InterruptGuard guard;
+    ::raise(SIGTERM);
+    ::raise(SIGINT);
+    ::_exit(0);
+  }
+  int status = 0;
+  REQUIRE(::waitpid(child, &status, 0) == child);
+  CHECK(WIFEXITED(status));
+  CHECK(WEXITSTATUS(status) == 128 + SIGINT);
+}
+
+TEST_CASE("nohup is respected: a SIGHUP that was ignored stays so") {
+  const auto former = ::signal(SIGHUP, SIG_IGN);
+  {
+    InterruptGuard guard;
+    ::raise(SIGHUP);
+    CHECK_FALSE(guard.requested());
+  }
+  ::signal(SIGHUP, former);
 }

@@ -3,6 +3,7 @@
 
 #include "../support/catch.h"
 #include "imdb/run_folder.h"
+#include "make_archive.h"
 #include "program.h"
 
 using Catch::Contains;
@@ -59,6 +60,21 @@ TEST_CASE("bad usage is one line and exit code 2") {
   imdb::write_file_atomic(folder.path / "bad.toml", "[train]\nepoch = 3\n");
   check_refused(folder, "train --config bad.toml", "bad.toml, line 2: train.epoch");
   check_refused(folder, "train --config absent.toml", "absent.toml");
+  check_refused(folder, "train --stop-after 0", "--stop-after: Value 0 not in range 1 to");
+  check_refused(folder, "train --pooling cls --max-length 64 --head-length 64",
+                "must be less than max_length");
+  for (const char* command : {"train", "baseline"})
+    check_refused(folder, std::string(command) + " --threads 4096", "--threads must lie in [0, ");
+}
+
+TEST_CASE("output that cannot be written is one line and exit code 3") {
+  TemporaryFolder folder;
+  for (const char* arguments : {"--help", "train --help", "--version", "info"}) {
+    INFO(arguments);
+    const auto result = run_imdb(folder, std::string(arguments) + " >/dev/full");
+    CHECK(result.code == 3);
+    CHECK(result.err == "imdb: error: [write] cannot write to standard output\n");
+  }
 }
 
 TEST_CASE("bad data is one line and exit code 2, and leaves nothing behind") {
@@ -69,6 +85,24 @@ TEST_CASE("bad data is one line and exit code 2, and leaves nothing behind") {
   check_refused(folder, "baseline --data absent.tar.gz", "absent.tar.gz");
   CHECK_FALSE(fs::exists(folder.path / "run"));
   CHECK_FALSE(fs::exists(folder.path / "runs"));
+}
+
+TEST_CASE("a start that fails leaves no folder behind") {
+  TemporaryFolder folder;
+  const auto fails = [&](const std::string& flags, const std::string& before, int code,
+                         const char* text) {
+    const auto result =
+        run_imdb(folder, "train --out run" + std::string(kTinyFlags) + flags, before);
+    INFO(result.err);
+    CHECK(result.code == code);
+    CHECK_THAT(result.err, Contains("imdb: error: ") && Contains(text));
+    CHECK_FALSE(fs::exists(folder.path / "run"));
+  };
+  fails(" --heads 3", "", 2, "heads must divide");
+  fails("", "ulimit -f 4;", 3, "config.toml");  // a disk that has no room even for this
+  fails(" --d-model 4096", "ulimit -d 400000;", 3, "memory");  // none for the model
+  fails(" --max-length 65536 --d-model 64 --d-ff 65536", "ulimit -d 600000;", 3,
+        "memory");  // a step
 }
 
 TEST_CASE("a model that is none is refused") {
@@ -115,8 +149,18 @@ TEST_CASE("a whole run: train, files, predict, eval, info, refusals") {
              Contains(fmt::format("accuracy  {:.4f}", metrics["test_accuracy"].get<double>())));
   CHECK(run_imdb(folder, "info --model run").code == 0);
 
+  for (const char* command : {"predict --model run Good.", "eval --model run --threads 1"}) {
+    const auto full = run_imdb(folder, std::string(command) + " >/dev/full");
+    CHECK(full.code == 3);
+    CHECK_THAT(full.err, Contains("imdb: error: [write] cannot write to standard output"));
+  }
+  check_refused(folder, "predict --model run --threads 4096 hello", "--threads must lie in");
+
   check_refused(folder, "train --out run --threads 1", "--overwrite");
   check_refused(folder, "train --resume run --d-model 32", "cannot change d_model");
+  check_refused(folder, "baseline --out run", "trained model");
+  const auto first = imdb::list_checkpoints(run).front();
+  check_refused(folder, "train --resume '" + first.string() + "'", "must leave checkpoints after");
 
   // Weights of another model in a checkpoint.
   const auto other =
@@ -169,25 +213,112 @@ TEST_CASE(
   CHECK(step_losses(folder.path / "run").size() == 3);
 }
 
-TEST_CASE("a checkpoint without its average is refused, not replaced by other weights") {
+TEST_CASE("a checkpoint with a damaged file is refused, and the file named") {
   TemporaryFolder folder;
   REQUIRE(run_imdb(folder, std::string("train --out run --stop-after 1") + kTinyFlags).code == 0);
-  fs::remove(imdb::list_checkpoints(folder.path / "run").back() / "average.safetensors");
+  const auto checkpoint = imdb::list_checkpoints(folder.path / "run").back();
+  for (const char* file :
+       {"config.toml", "tokenizer.bin", "state.json", "model.safetensors", "average.safetensors"}) {
+    const std::string content = imdb::read_file(checkpoint / file);
+    for (const std::size_t kept : {std::size_t{0}, content.size() / 2}) {
+      imdb::write_file_atomic(checkpoint / file, content.substr(0, kept));
+      // What is trained on is not what predicts.
+      const bool trained = file == std::string("model.safetensors");
+      const auto result =
+          run_imdb(folder, trained ? "train --resume run" : "predict --model run x");
+      INFO(result.err);
+      CHECK(result.code == 2);
+      CHECK_THAT(result.err, Contains("imdb: error: ") && Contains(file));
+    }
+    imdb::write_file_atomic(checkpoint / file, content);
+  }
+  fs::remove(checkpoint / "average.safetensors");  // not replaced by other weights
   check_refused(folder, "predict --model run --threads 1 hello", "average.safetensors");
 }
 
-TEST_CASE("Ctrl-C saves and exits cleanly") {
+TEST_CASE("a run resumed with another number of threads says what that means") {
   TemporaryFolder folder;
-  // Event files appear when the program is ready for signals; the run itself would last for hours.
-  const std::string script =
-      "'" IMDB_PROGRAM "' train --out run" + std::string(kTinyFlags) +
-      " --epochs 100000 & pid=$!;"
-      " while kill -0 $pid && [ ! -d run/events ]; do sleep 0.1; done; kill -INT $pid; wait $pid";
-  const auto result = run_shell(folder, script);
-  INFO(result.err);
-  CHECK(result.code == 0);
-  CHECK_THAT(result.err, Contains("saved; continue with: imdb train --resume run"));
-  CHECK_FALSE(imdb::list_checkpoints(folder.path / "run").empty());
+  REQUIRE(run_imdb(folder, std::string("train --out run --stop-after 1") + kTinyFlags).code == 0);
+  const auto other = run_imdb(folder, "train --resume run --stop-after 1 --threads 2");
+  CHECK(other.code == 0);
+  CHECK_THAT(other.err, Contains("warning: trained with 1 threads until here, now with 2") &&
+                            Contains("--threads 1 keeps"));
+  const auto same = run_imdb(folder, "train --resume run --stop-after 1");
+  CHECK(same.code == 0);
+  CHECK_THAT(same.err, !Contains("warning"));
+}
+
+TEST_CASE("a run resumes with the data it was trained on, not with others of the same size") {
+  TemporaryFolder folder;
+  auto files = imdb_test::small_dataset(12);
+  imdb_test::write_file(folder.path, "a.tar.gz", imdb_test::make_archive(files));
+  for (std::size_t i = 0; i < 6; ++i)  // the same reviews under other names
+    std::swap(files[i].content, files[11 - i].content);
+  imdb_test::write_file(folder.path, "b.tar.gz", imdb_test::make_archive(files));
+  const std::string flags = std::string(kTinyFlags) + " --dev-fraction 0.2 --batch-size 4";
+  REQUIRE(run_imdb(folder, "train --data a.tar.gz --out run --stop-after 1" + flags).code == 0);
+  const auto refused = run_imdb(folder, "train --resume run --data b.tar.gz");
+  INFO(refused.err);
+  CHECK(refused.code == 2);
+  CHECK_THAT(refused.err, Contains("--resume needs the data it was trained on (a.tar.gz, ") &&
+                              Contains("which differ"));
+  fs::rename(folder.path / "a.tar.gz", folder.path / "moved.tar.gz");
+  CHECK(run_imdb(folder, "train --resume run --data moved.tar.gz --stop-after 1").code == 0);
+}
+
+TEST_CASE("Ctrl-C, kill and a closed terminal save and exit cleanly") {
+  for (const char* signal : {"INT", "TERM", "HUP"}) {
+    TemporaryFolder folder;
+    // Event files appear when the program is ready for signals; the run would last for hours.
+    const std::string script =
+        "'" IMDB_PROGRAM "' train --out run" + std::string(kTinyFlags) +
+        " --epochs 100000 & pid=$!;"
+        " while kill -0 $pid && [ ! -d run/events ]; do sleep 0.1; done; kill -" +
+        signal + " $pid; wait $pid";
+    const auto result = run_shell(folder, script);
+    INFO(signal << ": " << result.err);
+    CHECK(result.code == 0);
+    CHECK_THAT(result.err, Contains("saved; continue with: imdb train --resume run"));
+    CHECK_FALSE(imdb::list_checkpoints(folder.path / "run").empty());
+  }
+}
+
+TEST_CASE("Ctrl-C in the final test stops it, and resuming goes straight there") {
+  TemporaryFolder folder;
+  // Two steps, then 1,000 reviews one by one; the last checkpoint appears in between.
+  const std::string flags = std::string(kTinyFlags) +
+                            " --train-limit 2 --batch-size 1 --epochs 1 --layers 2 --d-model 64"
+                            " --max-length 256";
+  const auto stopped = run_shell(
+      folder, "'" IMDB_PROGRAM "' train --out run" + flags +
+                  " & pid=$!; while kill -0 $pid && [ ! -d run/checkpoints/step-00000002 ];"
+                  " do sleep 0.01; done; kill -INT $pid; wait $pid");
+  INFO(stopped.err);
+  CHECK(stopped.code == 0);
+  CHECK_THAT(stopped.err, Contains("stopped in the test; all training is done, saved; continue "
+                                   "with: imdb train --resume run"));
+  CHECK_FALSE(fs::exists(folder.path / "run" / "metrics.json"));
+  const auto resumed = run_imdb(folder, "train --resume run --no-baseline");
+  INFO(resumed.err);
+  CHECK(resumed.code == 0);
+  CHECK_THAT(resumed.err, Contains("resumed after step 2") && !Contains("epoch 1/1"));
+  CHECK(fs::exists(folder.path / "run" / "metrics.json"));
+}
+
+TEST_CASE("the seconds of a resumed run are those of all its sessions") {
+  TemporaryFolder folder;
+  REQUIRE(run_imdb(folder, std::string("train --out run --stop-after 9") + kTinyFlags).code == 0);
+  const auto checkpoint = imdb::list_checkpoints(folder.path / "run").back();
+  auto state = nlohmann::json::parse(imdb::read_file(checkpoint / "state.json"));
+  CHECK(state["total_seconds"].get<double>() > state["train_seconds"].get<double>());
+  state["total_seconds"] = 5000.0;
+  state["train_seconds"] = 4000.0;
+  imdb::write_file_atomic(checkpoint / "state.json", state.dump());
+  REQUIRE(run_imdb(folder, "train --resume run --no-baseline").code == 0);
+  const auto metrics = nlohmann::json::parse(imdb::read_file(folder.path / "run" / "metrics.json"));
+  CHECK(metrics["total_seconds"].get<double>() > 5000);
+  CHECK(metrics["train_seconds"].get<double>() > 4000);
+  CHECK(metrics["train_seconds"].get<double>() < metrics["total_seconds"].get<double>());
 }
 
 TEST_CASE(
@@ -203,6 +334,19 @@ TEST_CASE(
   CHECK_THAT(result.err,
              Contains("must be finite") && Contains("--lr") && Contains("last checkpoint"));
   CHECK_FALSE(imdb::list_checkpoints(folder.path / "run").empty());
+}
+
+TEST_CASE("weights that only the development set shows to be broken are not saved") {
+  TemporaryFolder folder;
+  // One step an epoch: its loss is that of the initial weights.
+  const auto result =
+      run_imdb(folder, std::string("train --out run") + kTinyFlags +
+                           " --batch-size 96 --warmup-steps 0 --schedule constant --lr 1000"
+                           " --norm none --placement none --clip-norm 0 --layers 12 --ema-decay 0");
+  INFO(result.err);
+  CHECK(result.code == 3);
+  CHECK_THAT(result.err, Contains("the dev loss must be finite; got nan after 1 steps"));
+  CHECK(imdb::list_checkpoints(folder.path / "run").empty());
 }
 
 TEST_CASE("a full disk is one line and exit code 3, and loses nothing") {
