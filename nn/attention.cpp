@@ -1,7 +1,12 @@
 #include "norma/nn/attention.h"
 
+#include "norma/core/factory.h"
+#include "norma/nn/point_norms.h"
 #include "norma/ops/attention.h"
+#include "norma/ops/elementwise.h"
 #include "norma/ops/rope.h"
+
+#include <cmath>
 
 namespace norma::nn {
 
@@ -29,6 +34,10 @@ AttentionConfig AttentionConfig::resolved() const {
                     c.rope_theta);
   check<ValueError>(c.softcap >= 0.0, name, "softcap must be positive, or 0 for none; got {}",
                     c.softcap);
+  check<ValueError>(c.qk_norm == NormKind::none || c.qk_form == QKNorm::none, name,
+                    "qk_norm and qk_form must not both be given; got {} and {}",
+                    to_string(c.qk_norm), to_string(c.qk_form));
+  check<ValueError>(c.qk_length > 1, name, "qk_length must be greater than 1; got {}", c.qk_length);
   check<ValueError>(c.dropout >= 0.0 && c.dropout <= 1.0, name, "dropout must be in [0, 1]; got {}",
                     c.dropout);
   return c;
@@ -44,11 +53,42 @@ MultiheadAttention::MultiheadAttention(const AttentionConfig& options)
   register_module("k_proj", k_proj);
   register_module("v_proj", v_proj);
   register_module("o_proj", o_proj);
-  if (config.qk_norm == NormKind::none) return;
-  q_norm = make_norm(config.qk_norm, config.head_dim, config.qk_norm_eps);
-  k_norm = make_norm(config.qk_norm, config.head_dim, config.qk_norm_eps);
+  add_qk_norms();
+  if (config.head_scale) {
+    head_scale = std::make_unique<HeadScale>(config.num_heads);
+    register_module("head_scale", *head_scale);
+  }
+  if (config.inner_norm != NormKind::none) {
+    inner_attn_ln =
+        make_norm(config.inner_norm, config.num_heads * config.head_dim, config.inner_norm_eps);
+    register_module("inner_attn_ln", *inner_attn_ln);
+  }
+}
+
+void MultiheadAttention::add_qk_norms() {
+  if (config.qk_norm == NormKind::none && config.qk_form == QKNorm::none) return;
+  const auto make = [this](std::int64_t heads) {
+    if (config.qk_norm != NormKind::none)
+      return make_norm(config.qk_norm, config.head_dim, config.qk_norm_eps);
+    return make_qk_norm(config.qk_form, {.heads = heads,
+                                         .head_dim = config.head_dim,
+                                         .d_model = config.d_model,
+                                         .groups = config.qk_groups,
+                                         .eps = config.qk_norm_eps});
+  };
+  q_norm = make(config.num_heads);
+  k_norm = make(config.num_kv_heads);
   register_module("q_norm", *q_norm);
   register_module("k_norm", *k_norm);
+  if (normalizes_values(config.qk_form)) {
+    v_norm = make(config.num_kv_heads);
+    register_module("v_norm", *v_norm);
+  }
+  if (config.qk_form == QKNorm::henry) {
+    const auto length = static_cast<double>(config.qk_length);
+    qk_scale = full({1}, std::log2(length * length - length));
+    register_parameter("qk_scale", qk_scale, ParameterKind::scalar);
+  }
 }
 
 Tensor MultiheadAttention::split_heads(const Tensor& x, std::int64_t heads,
@@ -76,23 +116,36 @@ Tensor MultiheadAttention::forward(const Tensor& x, const Tensor& key_padding_ma
     check<ShapeError>(key_padding_mask.shape() == Shape{x.size(0), x.size(1)}, "MultiheadAttention",
                       "key_padding_mask must be [batch, length] of x {}; got {}", x.shape(),
                       key_padding_mask.shape());
-  Tensor q = split_heads(q_proj(x), config.num_heads, q_norm);
-  Tensor k = split_heads(k_proj(x), config.num_kv_heads, k_norm);
-  const Tensor v = split_heads(v_proj(x), config.num_kv_heads, nullptr);
+  const QKStage stage = qk_stage(config.qk_form);
+  const AnyNorm none;
+  const auto at = [&](QKStage wanted, const AnyNorm& norm) -> const AnyNorm& {
+    return stage == wanted ? norm : none;
+  };
+  const auto apply = [](const AnyNorm& norm, const Tensor& t) { return norm ? (*norm)(t) : t; };
+  Tensor q = split_heads(apply(at(QKStage::projection, q_norm), q_proj(x)), config.num_heads,
+                         at(QKStage::heads, q_norm));
+  Tensor k = split_heads(apply(at(QKStage::projection, k_norm), k_proj(x)), config.num_kv_heads,
+                         at(QKStage::heads, k_norm));
+  const Tensor v = split_heads(v_proj(x), config.num_kv_heads, v_norm);
   if (config.rope) {
     q = rotate(q);
     k = rotate(k);
   }
+  q = apply(at(QKStage::rotated, q_norm), q);
+  k = apply(at(QKStage::rotated, k_norm), k);
+  if (qk_scale.defined()) q = q * qk_scale;
   const Tensor heads =
       scaled_dot_product_attention(q, k, v,
                                    {.dropout_p = is_training() ? config.dropout : 0.0,
                                     .is_causal = config.causal,
+                                    .scale = qk_score_scale(config.qk_form, config.head_dim),
                                     .enable_gqa = config.num_kv_heads != config.num_heads,
                                     .key_padding_mask = key_padding_mask,
                                     .softcap = config.softcap});
   // Back to [batch, length, heads * head_dim]: a view, since attention keeps the memory order of q.
-  return o_proj(
-      heads.transpose(1, 2).reshape({x.size(0), x.size(1), config.num_heads * config.head_dim}));
+  Tensor joined =
+      heads.transpose(1, 2).reshape({x.size(0), x.size(1), config.num_heads * config.head_dim});
+  return o_proj(apply(inner_attn_ln, apply(head_scale, joined)));
 }
 
 std::string MultiheadAttention::extra_repr() const {

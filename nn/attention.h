@@ -4,6 +4,7 @@
 
 #include "norma/nn/linear.h"
 #include "norma/nn/norm.h"
+#include "norma/nn/qk_norm.h"
 #include "norma/ops/rope.h"
 
 namespace norma::nn {
@@ -19,10 +20,16 @@ struct AttentionConfig {
   double rope_theta = 10000.0;
   NormKind qk_norm =
       NormKind::none;  ///< over head_dim of queries and keys, before the rotation, as in Qwen3
+  QKNorm qk_form = QKNorm::none;  ///< a published form instead of qk_norm
   double qk_norm_eps = 1e-6;
-  double softcap = 0.0;  ///< cap * tanh(score / cap), as in Gemma 2; 0: off
-  double dropout = 0.0;  ///< on the attention probabilities
-  bool bias = true;      ///< of the four projections
+  std::int64_t qk_groups = 1;            ///< parts of a head that QKNorm::l2 normalizes
+  std::int64_t qk_length = 512;          ///< usual length, from which QKNorm::henry starts its g
+  NormKind inner_norm = NormKind::none;  ///< of the concatenated heads, before o_proj: SubLN
+  std::optional<double> inner_norm_eps = std::nullopt;
+  bool head_scale = false;  ///< a learned gain for each head, before o_proj: NormFormer
+  double softcap = 0.0;     ///< cap * tanh(score / cap), as in Gemma 2; 0: off
+  double dropout = 0.0;     ///< on the attention probabilities
+  bool bias = true;         ///< of the four projections
 
   /// With the zeros replaced by what they stand for; throws ValueError that names the fields.
   AttentionConfig resolved() const;
@@ -42,9 +49,12 @@ class MultiheadAttention : public Layer<MultiheadAttention> {
 
   const AttentionConfig config;  ///< with the zeros resolved
   Linear q_proj, k_proj, v_proj, o_proj;
-  AnyNorm q_norm, k_norm;  ///< null without qk_norm
+  AnyNorm q_norm, k_norm, v_norm;     ///< null without qk_norm and qk_form
+  Tensor qk_scale;                    ///< g of QKNorm::henry, [1]; else undefined
+  AnyNorm head_scale, inner_attn_ln;  ///< null without them
 
  private:
+  void add_qk_norms();
   /// [batch, length, heads * head_dim] to [batch, heads, length, head_dim], normalized where there
   /// is a norm.
   Tensor split_heads(const Tensor& x, std::int64_t heads, const AnyNorm& norm) const;

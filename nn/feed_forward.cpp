@@ -1,6 +1,9 @@
 #include "norma/nn/feed_forward.h"
 
 #include "norma/ops/activation.h"
+#include "norma/ops/elementwise.h"
+
+#include <cmath>
 
 namespace norma::nn {
 
@@ -58,17 +61,38 @@ FeedForward::FeedForward(const FeedForwardConfig& options)
     fc1_ = add("fc1", config.d_model, config.d_ff);
     fc2_ = add("fc2", config.d_ff, config.d_model);
   }
+  if (config.inner_norm != NormKind::none) {
+    ffn_layernorm_ = make_norm(config.inner_norm, config.d_ff, config.inner_norm_eps);
+    register_module("ffn_layernorm", *ffn_layernorm_);
+  }
+  if (config.unit_scale) {
+    detail::add_norm_parameter(*this, "s_u", s_u_, {config.d_ff}, 1.0);
+    if (gate_proj_) detail::add_norm_parameter(*this, "s_v", s_v_, {config.d_ff}, 1.0);
+  }
   register_module("dropout", dropout_);
 }
 
-Tensor FeedForward::forward(const Tensor& x) {
+Tensor FeedForward::hidden(const Tensor& x) {
+  // Projections of unit vectors are small: sqrt(d_model) brings them to where activations bend.
+  const double unit = std::sqrt(static_cast<double>(config.d_model));
   if (gate_proj_) {
-    const Tensor gate = (*gate_proj_)(x);
-    return (*down_proj_)(dropout_(swiglu(gate, (*up_proj_)(x))));
+    Tensor gate = (*gate_proj_)(x);
+    Tensor up = (*up_proj_)(x);
+    if (config.unit_scale) {
+      gate = gate * (s_v_ * unit);
+      up = up * s_u_;
+    }
+    return swiglu(gate, up);
   }
-  const Tensor hidden = fc1_->has_hooks() ? activate((*fc1_)(x), config.activation)
-                                          : (*fc1_)(x, fused(config.activation));
-  return (*fc2_)(dropout_(hidden));
+  if (config.unit_scale) return activate((*fc1_)(x) * (s_u_ * unit), config.activation);
+  return fc1_->has_hooks() ? activate((*fc1_)(x), config.activation)
+                           : (*fc1_)(x, fused(config.activation));
+}
+
+Tensor FeedForward::forward(const Tensor& x) {
+  Tensor h = dropout_(hidden(x));
+  if (ffn_layernorm_) h = (*ffn_layernorm_)(h);
+  return gate_proj_ ? (*down_proj_)(h) : (*fc2_)(h);
 }
 
 std::string FeedForward::extra_repr() const {

@@ -4,6 +4,7 @@
 #include "norma/nn/dropout.h"
 #include "norma/nn/linear.h"
 #include "norma/nn/names.h"
+#include "norma/nn/norm.h"
 
 #include <array>
 #include <memory>
@@ -30,6 +31,9 @@ struct FeedForwardConfig {
   Activation activation = Activation::gelu;
   double dropout = 0.0;  ///< on the hidden layer
   bool bias = true;
+  NormKind inner_norm = NormKind::none;  ///< of the hidden layer, before fc2: SubLN, NormFormer
+  std::optional<double> inner_norm_eps = std::nullopt;
+  bool unit_scale = false;  ///< nGPT: learned gains of the hidden layer before the activation
 };
 
 /// x [..., d_model] to [..., d_model]: fc2(dropout(activation(fc1(x)))), or with swiglu, as in
@@ -44,8 +48,11 @@ class FeedForward : public Layer<FeedForward> {
   const FeedForwardConfig config;
 
  private:
+  Tensor hidden(const Tensor& x);
   std::unique_ptr<Linear> fc1_, fc2_;
   std::unique_ptr<Linear> gate_proj_, up_proj_, down_proj_;  // swiglu
+  AnyNorm ffn_layernorm_;                                    // null without inner_norm
+  Tensor s_u_, s_v_;  // [d_ff] with unit_scale; s_v of the gate
   Dropout dropout_;
 };
 

@@ -3,6 +3,7 @@
 
 #include "norma/nn/activation.h"
 #include "norma/nn/attention.h"
+#include "norma/nn/batch_norm.h"
 #include "norma/nn/classifier.h"
 #include "norma/nn/dropout.h"
 #include "norma/nn/embedding.h"
@@ -14,6 +15,10 @@
 #include "norma/nn/module.h"
 #include "norma/nn/norm.h"
 #include "norma/nn/placement.h"
+#include "norma/nn/point_norms.h"
+#include "norma/nn/qk_norm.h"
+#include "norma/nn/row_norms.h"
 #include "norma/nn/sequential.h"
 #include "norma/nn/serialization.h"
 #include "norma/nn/transformer.h"
+#include "norma/nn/weight_norm.h"

@@ -1,7 +1,12 @@
 #include "norma/nn/norm.h"
 
 #include "norma/core/factory.h"
+#include "norma/nn/batch_norm.h"
+#include "norma/nn/point_norms.h"
+#include "norma/nn/row_norms.h"
 #include "norma/ops/norm.h"
+
+#include <numeric>
 
 namespace norma::nn {
 
@@ -29,6 +34,20 @@ class NoNorm final : public Norm {
 };
 
 }  // namespace
+
+namespace detail {
+
+void add_norm_parameter(Module& module, const char* name, Tensor& member, const Shape& shape,
+                        double value) {
+  member = full(shape, value);
+  module.register_parameter(name, member, ParameterKind::norm);
+}
+
+void check_width(const char* layer, std::int64_t width) {
+  check<ValueError>(width > 0, layer, "the width must be positive; got {}", width);
+}
+
+}  // namespace detail
 
 LayerNorm::LayerNorm(std::int64_t width, double epsilon, bool affine, bool with_bias)
     : LayerNorm(Shape{width}, epsilon, affine, with_bias) {}
@@ -77,8 +96,39 @@ AnyNorm make_norm(NormKind kind, std::int64_t dim, std::optional<double> eps) {
       return std::make_unique<NoNorm>();
     case NormKind::layer_norm:
       return std::make_unique<LayerNorm>(dim, eps.value_or(1e-5));
+    case NormKind::layer_norm_no_bias:
+      return std::make_unique<LayerNorm>(dim, eps.value_or(1e-5), true, false);
     case NormKind::rms_norm:
       return std::make_unique<RMSNorm>(dim, eps);
+    case NormKind::llama_rms_norm:
+      return std::make_unique<LlamaRMSNorm>(dim, eps.value_or(1e-6));
+    case NormKind::gemma_rms_norm:
+      return std::make_unique<GemmaRMSNorm>(dim, eps.value_or(1e-6));
+    case NormKind::original_rms_norm:
+      return std::make_unique<OriginalRMSNorm>(dim, eps.value_or(1e-8));
+    case NormKind::p_rms_norm:
+      return std::make_unique<PRMSNorm>(dim, 0.0625, eps.value_or(1e-8));
+    case NormKind::crms_norm:
+      return std::make_unique<CRMSNorm>(dim, eps.value_or(1e-8));
+    case NormKind::scale_norm:
+      return std::make_unique<ScaleNorm>(dim, eps.value_or(1e-5));
+    case NormKind::l2_norm:
+      return std::make_unique<L2Norm>(eps.value_or(1e-12));
+    case NormKind::simple_rms_norm:
+      return std::make_unique<SimpleRMSNorm>(eps.value_or(1e-12));
+    case NormKind::ada_norm:
+      return std::make_unique<AdaNorm>(dim, 1.0, 0.1, eps.value_or(1e-5));
+    case NormKind::group_norm:
+      return std::make_unique<TokenGroupNorm>(std::gcd(dim, std::int64_t{8}), dim,
+                                              eps.value_or(1e-5));
+    case NormKind::dyt:
+      return std::make_unique<DyT>(dim);
+    case NormKind::derf:
+      return std::make_unique<Derf>(dim);
+    case NormKind::batch_norm:
+      return std::make_unique<MaskedBatchNorm>(dim, eps.value_or(1e-5));
+    case NormKind::power_norm:
+      return std::make_unique<PowerNorm>(dim, eps.value_or(1e-5));
   }
   throw ValueError("make_norm", "kind must be a NormKind; got " +
                                     std::to_string(static_cast<int>(kind)) + "; one of " +

@@ -17,6 +17,9 @@ namespace norma::nn {
 class Norm : public Layer<Norm> {
  public:
   virtual Tensor forward(const Tensor& x) = 0;
+  /// Says which tokens of the next inputs are padding (bool [batch, length], true = padding;
+  /// undefined: none). Norms of rows do not care; those of batches leave them out.
+  virtual void use_padding(const Tensor& /*padding_mask*/) {}
 };
 
 /// y = (x - mean) / sqrt(var + eps) * weight + bias over the last dimensions `normalized_shape`;
@@ -52,17 +55,62 @@ class RMSNorm : public Norm {
   Tensor weight;  ///< undefined without elementwise_affine
 };
 
-/// Which norm. An open set; the names are those of configuration files.
-enum class NormKind { none, layer_norm, rms_norm };
+/// Which norm. An open set; the names are those of configuration files. Each is a layer of
+/// nn/norm.h, nn/row_norms.h, nn/point_norms.h or nn/batch_norm.h with its defaults.
+// clang-format off
+enum class NormKind {
+  none,
+  layer_norm,
+  layer_norm_no_bias,
+  rms_norm,
+  llama_rms_norm,     ///< rounds before the weight
+  gemma_rms_norm,     ///< gain 1 + weight
+  original_rms_norm,  ///< eps outside of the root
+  p_rms_norm,         ///< mean square of the first sixteenth
+  crms_norm,
+  scale_norm,
+  l2_norm,            ///< unit vectors, nothing learned
+  simple_rms_norm,
+  ada_norm,
+  group_norm,         ///< gcd(width, 8) groups of the channels of a token
+  dyt,
+  derf,
+  batch_norm,         ///< without padding
+  power_norm,
+};
+// clang-format on
 
 template <>
 struct EnumNames<NormKind> {
   static constexpr const char* type = "NormKind";
-  static constexpr auto values =
-      std::to_array<std::pair<NormKind, std::string_view>>({{NormKind::none, "none"},
-                                                            {NormKind::layer_norm, "layer_norm"},
-                                                            {NormKind::rms_norm, "rms_norm"}});
+  static constexpr auto values = std::to_array<std::pair<NormKind, std::string_view>>(
+      {{NormKind::none, "none"},
+       {NormKind::layer_norm, "layer_norm"},
+       {NormKind::layer_norm_no_bias, "layer_norm_no_bias"},
+       {NormKind::rms_norm, "rms_norm"},
+       {NormKind::llama_rms_norm, "llama_rms_norm"},
+       {NormKind::gemma_rms_norm, "gemma_rms_norm"},
+       {NormKind::original_rms_norm, "original_rms_norm"},
+       {NormKind::p_rms_norm, "p_rms_norm"},
+       {NormKind::crms_norm, "crms_norm"},
+       {NormKind::scale_norm, "scale_norm"},
+       {NormKind::l2_norm, "l2_norm"},
+       {NormKind::simple_rms_norm, "simple_rms_norm"},
+       {NormKind::ada_norm, "ada_norm"},
+       {NormKind::group_norm, "group_norm"},
+       {NormKind::dyt, "dyt"},
+       {NormKind::derf, "derf"},
+       {NormKind::batch_norm, "batch_norm"},
+       {NormKind::power_norm, "power_norm"}});
 };
+
+namespace detail {
+/// ones, zeros or another constant as a gain or offset of a norm, registered as `name`.
+void add_norm_parameter(Module& module, const char* name, Tensor& member, const Shape& shape,
+                        double value);
+/// Throws ValueError unless `width` is positive.
+void check_width(const char* layer, std::int64_t width);
+}  // namespace detail
 
 /// A norm over the last dimension of width `dim`, chosen at run time.
 using AnyNorm = std::unique_ptr<Norm>;

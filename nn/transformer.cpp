@@ -1,10 +1,21 @@
 #include "norma/nn/transformer.h"
 
+#include "norma/core/grad_mode.h"
+#include "norma/ops/elementwise.h"
+
 namespace norma::nn {
 
 namespace {
 
+/// The QK-norm of the configuration, or else that of the placement.
+QKNorm qk_form(const TransformerConfig& config) {
+  if (config.qk_form != QKNorm::none || config.qk_norm != NormKind::none) return config.qk_form;
+  const SublayerNorms inside = sublayer_norms(config.placement);
+  return inside.unit ? QKNorm::ngpt : inside.qkv ? QKNorm::hybrid : QKNorm::none;
+}
+
 AttentionConfig attention_config(const TransformerConfig& config) {
+  const SublayerNorms inside = sublayer_norms(config.placement);
   return {.d_model = config.d_model,
           .num_heads = config.num_heads,
           .num_kv_heads = config.num_kv_heads,
@@ -12,17 +23,39 @@ AttentionConfig attention_config(const TransformerConfig& config) {
           .rope = config.positions == Positions::rope,
           .rope_theta = config.rope_theta,
           .qk_norm = config.qk_norm,
+          .qk_form = qk_form(config),
+          .inner_norm = inside.heads ? config.norm : NormKind::none,
+          .inner_norm_eps = config.eps,
+          .head_scale = inside.head_scale,
           .softcap = config.softcap,
           .dropout = config.attention_dropout,
           .bias = config.bias};
 }
 
 FeedForwardConfig feed_forward_config(const TransformerConfig& config) {
+  const SublayerNorms inside = sublayer_norms(config.placement);
   return {.d_model = config.d_model,
           .d_ff = config.d_ff > 0 ? config.d_ff : 4 * config.d_model,
           .activation = config.activation,
           .dropout = config.ffn_dropout,
-          .bias = config.bias};
+          .bias = config.bias,
+          .inner_norm = inside.inner ? config.norm : NormKind::none,
+          .inner_norm_eps = config.eps,
+          .unit_scale = inside.unit};
+}
+
+/// DeepNorm and SubLN: initial values of the feed-forward, v_proj and o_proj times `gain`.
+void scale_initial_values(MultiheadAttention& attention, FeedForward& mlp, double gain) {
+  if (gain == 1.0) return;
+  const NoGradGuard no_grad;
+  const auto scale = [gain](Linear& linear) {
+    linear.weight.copy_(linear.weight * gain);
+    if (linear.bias.defined()) linear.bias.copy_(linear.bias * gain);
+  };
+  scale(attention.v_proj);
+  scale(attention.o_proj);
+  for (Module* child : mlp.children())
+    if (auto* linear = dynamic_cast<Linear*>(child)) scale(*linear);
 }
 
 const TransformerConfig& validated(const TransformerConfig& config) {
@@ -50,7 +83,8 @@ void TransformerConfig::validate() const {
   attention_config(*this).resolved();
 }
 
-TransformerBlock::TransformerBlock(const TransformerConfig& config, std::int64_t layer)
+TransformerBlock::TransformerBlock(const TransformerConfig& config, std::int64_t layer,
+                                   std::shared_ptr<Tensor> accumulated)
     : self_attn(attention_config(validated(config))),
       mlp(feed_forward_config(config)),
       dropout(config.dropout),
@@ -58,14 +92,20 @@ TransformerBlock::TransformerBlock(const TransformerConfig& config, std::int64_t
                                                    .d_model = config.d_model,
                                                    .eps = config.eps,
                                                    .layer = layer,
-                                                   .num_layers = config.num_layers})) {
+                                                   .num_layers = config.num_layers,
+                                                   .pb_relax = config.pb_relax,
+                                                   .accumulated = std::move(accumulated)})) {
   register_module("self_attn", self_attn);
   register_module("mlp", mlp);
-  for (const auto& [name, norm] : placement_->norms()) register_module(name, *norm);
+  for (const auto& [name, part] : placement_->parts()) register_module(name, *part);
   register_module("dropout", dropout);
+  scale_initial_values(self_attn, mlp, residual_gain(config.placement, config.num_layers));
+  for (Module* module : modules())
+    if (auto* norm = dynamic_cast<Norm*>(module)) norms_.push_back(norm);
 }
 
 Tensor TransformerBlock::forward(const Tensor& x, const Tensor& key_padding_mask) {
+  for (Norm* norm : norms_) norm->use_padding(key_padding_mask);
   return placement_->forward(
       x, [&](const Tensor& h) { return dropout(self_attn(h, key_padding_mask)); },
       [&](const Tensor& h) { return dropout(mlp(h)); });
@@ -73,17 +113,27 @@ Tensor TransformerBlock::forward(const Tensor& x, const Tensor& key_padding_mask
 
 TransformerEncoder::TransformerEncoder(const TransformerConfig& options)
     : config(validated(options)) {
+  if (needs_input_norm(config.placement)) {
+    embed_norm = make_norm(config.norm, config.d_model, config.eps);
+    register_module("embed_norm", *embed_norm);
+  }
+  if (config.placement == NormPlacement::residual) accumulated_ = std::make_shared<Tensor>();
   register_module("layers", layers);
-  for (std::int64_t i = 0; i < config.num_layers; ++i) layers.emplace(config, i);
+  for (std::int64_t i = 0; i < config.num_layers; ++i) layers.emplace(config, i, accumulated_);
   if (!needs_final_norm(config.placement)) return;
   norm = make_norm(config.norm, config.d_model, config.eps);
   register_module("norm", *norm);
 }
 
 Tensor TransformerEncoder::forward(const Tensor& x, const Tensor& key_padding_mask) {
-  Tensor h = x;
+  for (const AnyNorm* own : {&embed_norm, &norm})
+    if (*own) (*own)->use_padding(key_padding_mask);
+  Tensor h = embed_norm ? (*embed_norm)(x) : x;
+  if (accumulated_) *accumulated_ = h;
   for (TransformerBlock& layer : layers) h = layer(h, key_padding_mask);
-  return norm ? (*norm)(h) : h;
+  if (!norm) return h;
+  if (!accumulated_) return (*norm)(h);
+  return h + (*norm)(std::exchange(*accumulated_, Tensor()));
 }
 
 }  // namespace norma::nn

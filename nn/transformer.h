@@ -41,7 +41,9 @@ struct TransformerConfig {
   double ffn_dropout = 0.0;                  ///< on the hidden layer of the feed-forward
   Positions positions = Positions::none;     ///< the block itself acts on rope only
   double rope_theta = 10000.0;
+  bool pb_relax = false;  ///< of the sandwich placement
   NormKind qk_norm = NormKind::none;
+  QKNorm qk_form = QKNorm::none;  ///< a published form instead of qk_norm
   double softcap = 0.0;
   bool causal = false;
   bool bias = true;  ///< of the linear layers
@@ -54,8 +56,10 @@ struct TransformerConfig {
 /// placement ("norm1", "norm2").
 class TransformerBlock : public Layer<TransformerBlock> {
  public:
-  /// `layer`: index of this block in a stack of config.num_layers.
-  explicit TransformerBlock(const TransformerConfig& config, std::int64_t layer = 0);
+  /// `layer`: index of this block in a stack of config.num_layers; `accumulated`: see
+  /// PlacementContext.
+  explicit TransformerBlock(const TransformerConfig& config, std::int64_t layer = 0,
+                            std::shared_ptr<Tensor> accumulated = nullptr);
   /// x [batch, length, d_model]; key_padding_mask [batch, length] bool, true = padding.
   Tensor forward(const Tensor& x, const Tensor& key_padding_mask = {});
 
@@ -65,9 +69,12 @@ class TransformerBlock : public Layer<TransformerBlock> {
 
  private:
   std::unique_ptr<Placement> placement_;
+  std::vector<Norm*> norms_;  // all in this block
 };
 
-/// config.num_layers blocks ("layers.0", …), then a norm ("norm") where the placement needs one.
+/// config.num_layers blocks ("layers.0", …), then a norm ("norm") where the placement needs one,
+/// and before them "embed_norm" where it wants that. With the ngpt placement call
+/// normalize_matrices_ (nn/weight_norm.h) before training and after every step of the optimizer.
 class TransformerEncoder : public Layer<TransformerEncoder> {
  public:
   explicit TransformerEncoder(const TransformerConfig& config);
@@ -75,7 +82,11 @@ class TransformerEncoder : public Layer<TransformerEncoder> {
 
   const TransformerConfig config;
   ModuleList<TransformerBlock> layers;
-  AnyNorm norm;  ///< null where the placement needs none
+  AnyNorm embed_norm;  ///< of what comes in; null where the placement needs none
+  AnyNorm norm;        ///< null where the placement needs none
+
+ private:
+  std::shared_ptr<Tensor> accumulated_;  // second stream of ResiDual, while forward runs
 };
 
 }  // namespace norma::nn

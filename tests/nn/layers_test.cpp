@@ -149,8 +149,9 @@ TEST_CASE("names of enum values go both ways") {
     CHECK(nn::to_string(kind) == name);
     CHECK(nn::parse<nn::NormKind>(name) == kind);
   }
-  CHECK_THROWS_WITH(nn::parse<nn::NormKind>("rmsnorm"),
-                    "[NormKind] must be one of none, layer_norm, rms_norm; got \"rmsnorm\"");
+  CHECK_THROWS_WITH(
+      nn::parse<nn::NormKind>("rmsnorm"),
+      "[NormKind] must be one of " + nn::enum_choices<nn::NormKind>() + "; got \"rmsnorm\"");
 }
 
 TEST_CASE("Sequential owns layers of any kind and numbers them") {
