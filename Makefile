@@ -79,6 +79,10 @@ benchmark: benchmark-program ## Time operations and a training step against this
 benchmark-pytorch: benchmark-program $(TORCH_VENV)/bin/python ## Time the same in PyTorch (from PyPI, outside of the repository)
 	$(TORCH_VENV)/bin/python benchmarks/compare_pytorch.py --json build/benchmark/pytorch.json $(ARGS)
 
+.PHONY: benchmark-imdb
+benchmark-imdb: build ## Train all IMDb recipes on DATA with three seeds and hold them against their goals
+	$(PYTHON) benchmarks/imdb.py --data '$(DATA)' --program build/$(PRESET)/bin/imdb --json build/benchmark/imdb.json $(ARGS)
+
 $(TORCH_VENV)/bin/python:
 ifneq ($(PACKAGES),skip)
 	@tools/install_packages.sh python3 python3-venv

@@ -206,7 +206,7 @@ def norma_times(program, name, seconds, environment):
     """Milliseconds of one case."""
     with tempfile.NamedTemporaryFile(suffix=".json") as file:
         subprocess.run(
-            [program, "--json", file.name, f"--benchmark_filter=^{name}$", f"--benchmark_min_time={seconds}"],
+            [program, "--json", file.name, f"--benchmark_filter=^{name}/real_time$", f"--benchmark_min_time={seconds}"],
             check=True, stdout=subprocess.DEVNULL, env=environment,
         )
         (row,) = json.load(open(file.name))

@@ -137,6 +137,10 @@ int main(int argc, char** argv) {
   }
   Reporter reporter(std::move(goals));
   benchmark::RunSpecifiedBenchmarks(&reporter);
+  if (reporter.rows().empty()) {
+    std::cerr << "norma_benchmark: no case has such a name; --benchmark_list_tests lists them\n";
+    return 2;
+  }
   print_table(reporter.rows());
   if (!json_file.empty()) {
     std::ofstream file(json_file);

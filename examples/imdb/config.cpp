@@ -36,7 +36,7 @@ std::vector<ConfigField> make_fields() {
        0,
        0,
        {"word", "bpe", "unigram"}},
-      {"data", "vocab_size", "entries of the vocabulary, special tokens included", &C::vocab_size,
+      {"data", "vocab_size", "words kept (word; 259 special entries come on top), or pieces in all (bpe, unigram)", &C::vocab_size,
        64, 4e6},
       {"data", "max_length", "tokens kept of a review: its head and its tail", &C::max_length, 4,
        65536},

@@ -25,7 +25,7 @@ struct TrainConfig {
 
   // [data]
   std::string tokenizer = "word";   ///< word | bpe | unigram
-  std::int64_t vocab_size = 20000;  ///< entries, special tokens included
+  std::int64_t vocab_size = 20000;  ///< words, or pieces in all
   std::int64_t max_length = 384;    ///< tokens kept of a review: its head and its tail
   std::int64_t head_length = 96;    ///< tokens kept from the start; the rest come from the end
   std::int64_t bigram_buckets = 0;  ///< rows of the hashed bigram embedding; 0: none
