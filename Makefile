@@ -56,6 +56,10 @@ test: check ## Run all tests (make asan: core, ops and cuda under sanitizers)
 check: build ## Run all tests
 	ctest --preset $(PRESET) --parallel $(JOBS)
 
+.PHONY: mutation-check
+mutation-check: build/.packages ## Plant bugs in the norms and show that the tests catch each; ARGS="--only TEXT"
+	$(PYTHON) tools/mutation_check.py --jobs $(JOBS) $(ARGS)
+
 .PHONY: asan
 asan: build/.packages ## Run the core, ops and cuda tests under AddressSanitizer and UndefinedBehaviorSanitizer
 	cmake --preset asan
