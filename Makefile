@@ -66,6 +66,12 @@ asan: build/.packages ## Run the core, ops and cuda tests under AddressSanitizer
 	cmake --build --preset asan --parallel $(JOBS)
 	ctest --preset asan --parallel $(JOBS)
 
+.PHONY: emulate
+emulate: build/.packages ## Run the core, ops and cuda tests with an emulated cuda(0) (no GPU needed)
+	cmake --preset emulate
+	cmake --build --preset emulate --parallel $(JOBS)
+	ctest --preset emulate --parallel $(JOBS)
+
 BENCHMARK_JSON ?= build/benchmark/results.json
 .PHONY: benchmark-program
 benchmark-program: build/.packages

@@ -1,8 +1,7 @@
 #include "norma/cuda/kernels/memory.h"
 
-#include "norma/cuda/device.cuh"
+#include "norma/cuda/kernels/loop.cuh"
 
-#include <algorithm>
 #include <type_traits>
 
 namespace norma::cuda_kernels {
@@ -10,23 +9,6 @@ namespace norma::cuda_kernels {
 namespace {
 
 using device::convert;
-
-constexpr unsigned block_threads = 256;
-constexpr std::int64_t max_blocks = 1 << 16;
-
-/// A grid for a loop over `count` elements in steps of all threads.
-device::Extent grid_for(std::int64_t count) {
-  const std::int64_t blocks = (count + block_threads - 1) / block_threads;
-  return {static_cast<unsigned>(std::min(blocks, max_blocks))};
-}
-
-template <class Use>
-__device__ __forceinline__ void for_each_index(std::int64_t count, const Use& use) {
-  const std::int64_t step = static_cast<std::int64_t>(gridDim.x) * blockDim.x;
-  for (std::int64_t i = static_cast<std::int64_t>(blockIdx.x) * blockDim.x + threadIdx.x; i < count;
-       i += step)
-    use(i);
-}
 
 template <class T>
 constexpr bool is_16_bit = std::is_same_v<T, Half> || std::is_same_v<T, BFloat16>;
@@ -69,17 +51,13 @@ __global__ void copy_kernel(To* to, const From* from, CopyShape shape) {
 template <class T>
 void fill(T* out, std::int64_t count, T value, void* stream) {
   if (count == 0) return;
-  device::launch(
-      {.name = "fill", .grid = grid_for(count), .block = {block_threads}, .stream = stream},
-      fill_kernel<T>, out, count, value);
+  device::launch(loop_config("fill", count, stream), fill_kernel<T>, out, count, value);
 }
 
 template <class To, class From>
 void copy(To* to, const From* from, const CopyShape& shape, void* stream) {
   if (shape.count == 0) return;
-  device::launch(
-      {.name = "copy", .grid = grid_for(shape.count), .block = {block_threads}, .stream = stream},
-      copy_kernel<To, From>, to, from, shape);
+  device::launch(loop_config("copy", shape.count, stream), copy_kernel<To, From>, to, from, shape);
 }
 
 #define NORMA_COPY(To, From) \

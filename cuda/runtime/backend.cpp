@@ -17,6 +17,8 @@ const Backend& cuda_backend() {
     if (driver::serves_reference_kernels()) filled = cpu_backend();
     add_memory_kernels(filled);
     add_row_norm_kernels(filled);
+    add_column_norm_kernels(filled);
+    add_pointwise_kernels(filled);
     return filled;
   }();
   return table;

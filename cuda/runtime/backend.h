@@ -11,7 +11,9 @@ namespace norma::cuda_kernels {
 std::string start();
 
 // The kernels by family: each fills its slots.
-void add_memory_kernels(Backend& table);    // memory.cpp: fill, copy, copies from and to the CPU
-void add_row_norm_kernels(Backend& table);  // row_norm.cpp
+void add_memory_kernels(Backend& table);       // memory.cpp: fill, copy, copies from and to the CPU
+void add_row_norm_kernels(Backend& table);     // row_norm.cpp
+void add_column_norm_kernels(Backend& table);  // norms.cpp
+void add_pointwise_kernels(Backend& table);    // norms.cpp: softcap, dropout
 
 }  // namespace norma::cuda_kernels
