@@ -91,7 +91,7 @@ def caught_by(operations):
     """The tests that fail first, or None."""
     program = str(BUILD / "bin" / "ops_tests")
     environment = {**os.environ, "NORMA_TEST_OPS": operations}
-    for tests in ["*norm*,[golden]", "gradcheck of every operation", "every operation agrees*", "[suite]"]:
+    for tests in ["~[suite]", "gradcheck of every operation", "every operation agrees*", "[suite]"]:
         result = run([program, tests, "--abort"], env=environment)
         if result.returncode != 0:
             lines = [line.strip() for line in result.stdout.splitlines()]
