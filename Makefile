@@ -13,7 +13,7 @@ ARGS ?=
 # PACKAGES=skip leaves the system's packages alone.
 PACKAGES ?= install
 PYTHON ?= python3
-# Where `make benchmark-pytorch` keeps its PyTorch; outside of the repository, kept between runs.
+# Where the targets that need Python packages (from PyPI) keep them; outside of the repository, kept between runs.
 TORCH_VENV ?= $(if $(XDG_CACHE_HOME),$(XDG_CACHE_HOME),$(HOME)/.cache)/norma/torch
 
 sources := git ls-files '*.h' '*.cpp' '*.cu' '*.cuh'
@@ -86,19 +86,27 @@ benchmark: benchmark-program ## Time operations and a training step against this
 	build/benchmark/bin/norma_benchmark --json $(BENCHMARK_JSON) $(ARGS)
 
 .PHONY: benchmark-pytorch
-benchmark-pytorch: benchmark-program $(TORCH_VENV)/bin/python ## Time the same in PyTorch (from PyPI, outside of the repository)
+benchmark-pytorch: benchmark-program torch-packages ## Time the same in PyTorch (from PyPI, outside of the repository)
 	$(TORCH_VENV)/bin/python benchmarks/compare_pytorch.py --json build/benchmark/pytorch.json $(ARGS)
 
 .PHONY: benchmark-imdb
 benchmark-imdb: build ## Train all IMDb recipes on DATA with three seeds and hold them against their goals
 	$(PYTHON) benchmarks/imdb.py --data '$(DATA)' --program build/$(PRESET)/bin/imdb --json build/benchmark/imdb.json $(ARGS)
 
+.PHONY: golden
+golden: torch-packages ## Make tests/golden again with PyTorch (from PyPI)
+	for script in tests/golden/make_*.py; do $(TORCH_VENV)/bin/python $$script || exit; done
+
 $(TORCH_VENV)/bin/python:
 ifneq ($(PACKAGES),skip)
 	@tools/install_packages.sh python3 python3-venv
 endif
-	$(PYTHON) -m venv $(TORCH_VENV)
-	$(TORCH_VENV)/bin/pip install --quiet torch numpy safetensors || (rm -rf $(TORCH_VENV); false)
+	$(PYTHON) -m venv $(TORCH_VENV) || (rm -f $@; false)
+
+# pip leaves what is there as it is.
+.PHONY: torch-packages
+torch-packages: $(TORCH_VENV)/bin/python
+	$< -m pip install --quiet torch numpy safetensors
 
 .PHONY: format
 format: ## Format all C++ with clang-format

@@ -1,8 +1,10 @@
 """Golden values of layers, of two whole classifiers, and of optimizers, made with PyTorch in float64.
 
-Run from the repository root in an environment that has torch and safetensors:
+`make golden` runs this; so does, where torch and safetensors are,
 
     python tests/golden/make_models.py
+
+The committed values were made with PyTorch 2.15.0.
 
 Writes layers.safetensors, classifiers.safetensors and optimizers.safetensors next to this file. The modules below name
 their parameters as norma's do (which follow PyTorch and Hugging Face), so that a state_dict travels by name.

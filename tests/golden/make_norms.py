@@ -1,8 +1,10 @@
 """Golden values of the norms: tests/golden/norms.safetensors, in float64.
 
-Run from the repository root in an environment that has torch and safetensors:
+`make golden` runs this; so does, where torch and safetensors are,
 
     python tests/golden/make_norms.py
+
+The committed values were made with PyTorch 2.15.0.
 
 Where PyTorch has the norm, its values; else those of the definition written down here, with gradients by autograd. Layout
 as in make_ops.py: `case/in0`, `case/out0`, `case/ct0`, `case/grad0`. tests/ops/norm_golden_test.cpp calls norma's.

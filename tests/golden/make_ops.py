@@ -1,8 +1,10 @@
 """Golden values of every operation, made with PyTorch in float64: tests/golden/ops.safetensors.
 
-Run from the repository root in an environment that has torch and safetensors:
+`make golden` runs this; so does, where torch and safetensors are,
 
     python tests/golden/make_ops.py
+
+The committed values were made with PyTorch 2.15.0.
 
 Each case holds inputs, outputs, a random cotangent for each output, and the gradient of each floating-point input:
 `case/in0`, `case/out0`, `case/ct0`, `case/grad0`. tests/ops/golden_test.cpp calls norma's operation of the same name.
