@@ -52,9 +52,12 @@ imdb-data: build/.packages ## Fetch and check the official IMDb archive (84 MB)
 .PHONY: test
 test: check ## Run all tests (make asan: core, ops and cuda under sanitizers)
 
+# DATA=archive lets those tests run that are skipped without the real data.
+with_data := $(if $(DATA),NORMA_IMDB_DATA='$(abspath $(DATA))')
+
 .PHONY: check
 check: build ## Run all tests
-	ctest --preset $(PRESET) --parallel $(JOBS)
+	$(with_data) ctest --preset $(PRESET) --parallel $(JOBS)
 
 .PHONY: mutation-check
 mutation-check: build/.packages ## Plant bugs in the norms and show that the tests catch each; ARGS="--only TEXT"
@@ -93,6 +96,10 @@ benchmark-pytorch: benchmark-program torch-packages ## Time the same in PyTorch 
 benchmark-imdb: build ## Train all IMDb recipes on DATA with three seeds and hold them against their goals
 	$(PYTHON) benchmarks/imdb.py --data '$(DATA)' --program build/$(PRESET)/bin/imdb --json build/benchmark/imdb.json $(ARGS)
 
+.PHONY: check-clients
+check-clients: build client-packages ## Check files with their Python readers (from PyPI); with DATA=archive, the real data, too
+	$(with_data) NORMA_PYTHON=$(TORCH_VENV)/bin/python ctest --preset $(PRESET) --label-regex outside
+
 .PHONY: golden
 golden: torch-packages ## Make tests/golden again with PyTorch (from PyPI)
 	for script in tests/golden/make_*.py; do $(TORCH_VENV)/bin/python $$script || exit; done
@@ -104,9 +111,11 @@ endif
 	$(PYTHON) -m venv $(TORCH_VENV) || (rm -f $@; false)
 
 # pip leaves what is there as it is.
-.PHONY: torch-packages
+.PHONY: torch-packages client-packages
 torch-packages: $(TORCH_VENV)/bin/python
 	$< -m pip install --quiet torch numpy safetensors
+client-packages: $(TORCH_VENV)/bin/python
+	$< -m pip install --quiet numpy safetensors tensorboard
 
 .PHONY: format
 format: ## Format all C++ with clang-format

@@ -4,12 +4,12 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstdlib>
 
 #include "../support/catch.h"
 #include "imdb/linear_svm.h"
 #include "imdb/ngram_features.h"
 #include "imdb/random.h"
+#include "real_data.h"
 
 using namespace imdb;
 
@@ -136,11 +136,8 @@ TEST_CASE("impossible baselines are refused") {
 }
 
 TEST_CASE("the baseline reaches 91 % on the official test set", "[real]") {
-  const char* path = std::getenv("NORMA_IMDB_DATA");
-  if (!path) {
-    WARN("skipped: set NORMA_IMDB_DATA to aclImdb_v1.tar.gz");
-    return;
-  }
+  const char* path = real_data();
+  if (path == nullptr) return;
   const BaselineResult result = train_baseline(read_dataset(path));
   CHECK(result.dev_by_movie);
   CHECK(result.test_accuracy >= 0.91);

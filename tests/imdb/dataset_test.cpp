@@ -3,12 +3,12 @@
 #include <norma/core/error.h>
 
 #include <algorithm>
-#include <cstdlib>
 #include <map>
 #include <set>
 
 #include "../support/catch.h"
 #include "make_archive.h"
+#include "real_data.h"
 
 using namespace imdb;
 using namespace imdb_test;
@@ -227,11 +227,8 @@ TEST_CASE("the built-in sample is 1,000 + 1,000 clean reviews") {
 }
 
 TEST_CASE("the real archive", "[real]") {
-  const char* path = std::getenv("NORMA_IMDB_DATA");
-  if (!path) {
-    WARN("skipped: set NORMA_IMDB_DATA to aclImdb_v1.tar.gz");
-    return;
-  }
+  const char* path = real_data();
+  if (path == nullptr) return;
   const Dataset dataset = read_dataset(path);
   CHECK(dataset.train.size() == 25000);
   CHECK(dataset.test.size() == 25000);
