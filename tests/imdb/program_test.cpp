@@ -140,6 +140,16 @@ TEST_CASE("a whole run: train, files, predict, eval, info, refusals") {
   imdb::write_file_atomic(folder.path / "reviews.txt", "Good.\nBad.\nAwful.\n");
   const auto lines = run_imdb(folder, "predict --model run --lines --file reviews.txt");
   CHECK(std::count(lines.out.begin(), lines.out.end(), '\n') == 3);
+  // Standard input: one review of several lines, or with --lines a review a line.
+  const auto piped =
+      run_shell(folder, "printf 'A wonderful\\nfilm.\\n' | '" IMDB_PROGRAM "' predict --model run");
+  INFO(piped.err);
+  CHECK(piped.code == 0);
+  CHECK(piped.out == predict.out.substr(0, predict.out.find('\n') + 1));
+  const auto piped_lines =
+      run_shell(folder, "'" IMDB_PROGRAM "' predict --model run --lines < reviews.txt");
+  CHECK(piped_lines.code == 0);
+  CHECK(piped_lines.out == lines.out);
   check_refused(folder, "predict --model run", "some text");  // nothing on standard input
 
   const auto eval = run_imdb(folder, "eval --model run --threads 1");
