@@ -11,12 +11,7 @@ AdamW::AdamW(const TensorList& params, const AdamWOptions& options)
 
 AdamW::AdamW(const std::vector<ParamGroup>& groups, const AdamWOptions& options)
     : Optimizer("adamw"), defaults_(options) {
-  std::size_t count = 0;
-  for (const ParamGroup& group : groups) {
-    add_param_group(group);
-    count += group.params.size();
-  }
-  check(count > 0, "adamw", "an optimizer must have parameters; got none");
+  add_param_groups(groups);
 }
 
 void AdamW::complete(ParamGroup& group) const {

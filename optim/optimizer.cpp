@@ -72,6 +72,12 @@ void Optimizer::add_param_group(ParamGroup group) {
   groups_.push_back(std::move(group));
 }
 
+void Optimizer::add_param_groups(const std::vector<ParamGroup>& groups) {
+  std::for_each(groups.begin(), groups.end(),
+                [this](const auto& group) { add_param_group(group); });
+  check(!states_.empty(), name_, "an optimizer must have parameters; got none");
+}
+
 void Optimizer::zero_grad(bool set_to_none) {
   const NoGradGuard no_grad;
   for (const ParamGroup& group : groups_) {
@@ -90,8 +96,9 @@ void Optimizer::zero_grad(bool set_to_none) {
   }
 }
 
-Tensor Optimizer::checked_gradient(const Tensor& parameter) const {
+void Optimizer::check_gradient(const Tensor& parameter, const Tensor& grad_scale) const {
   const Tensor grad = parameter.grad();
+  if (!grad.defined()) return;
   check<ShapeError>(grad.shape() == parameter.shape(), name_,
                     "a gradient must have its parameter's shape {}; got {}", parameter.shape(),
                     grad.shape());
@@ -103,11 +110,14 @@ Tensor Optimizer::checked_gradient(const Tensor& parameter) const {
   check<DeviceError>(grad.device() == parameter.device(), name_,
                      "a gradient must be on its parameter's device {}; got {}", parameter.device(),
                      grad.device());
-  return grad.contiguous();
+  if (grad_scale.defined())
+    check<DeviceError>(grad_scale.device() == parameter.device(), name_,
+                       "grad_scale must be on the parameters' device {}; got {}",
+                       parameter.device(), grad_scale.device());
 }
 
-/// Makes what is missing, and moves what Module::to left behind. Returns whether the slots are new.
-bool Optimizer::prepare(ParameterState& state, const Tensor& parameter,
+/// Makes what is missing, and moves what Module::to left behind.
+void Optimizer::prepare(ParameterState& state, const Tensor& parameter,
                         const ParamGroup& group) const {
   const DType dtype = accumulate_dtype(parameter.dtype());
   const Device device = parameter.device();
@@ -119,16 +129,15 @@ bool Optimizer::prepare(ParameterState& state, const Tensor& parameter,
   else if (!state.master.defined() || !fits(state.master))
     state.master =
         detail::copy_of(state.master.defined() ? state.master : parameter, dtype, device);
-  bool fresh = false;
   for (const char* name : slot_names(group)) {
     Tensor& slot = state.slots[name];
-    fresh = fresh || !slot.defined();
-    if (!slot.defined())
+    if (!slot.defined()) {
       slot = zeros(parameter.shape(), {.dtype = dtype, .device = device});
-    else if (!fits(slot))
+      state.fresh = true;
+    } else if (!fits(slot)) {
       slot = detail::copy_of(slot, dtype, device);
+    }
   }
-  return fresh;
 }
 
 std::vector<Optimizer::Batch> Optimizer::make_batches(const ParamGroup& group, std::size_t first) {
@@ -137,12 +146,11 @@ std::vector<Optimizer::Batch> Optimizer::make_batches(const ParamGroup& group, s
   for (std::size_t i = 0; i < group.params.size(); ++i) {
     const Tensor& parameter = group.params[i];
     if (!parameter.grad().defined()) continue;
-    const Tensor grad = checked_gradient(parameter);
     ParameterState& state = states_[first + i];
-    const bool fresh = prepare(state, parameter, group);
+    prepare(state, parameter, group);
     const std::int64_t step = state.step + 1;
     const auto fits = [&](const Batch& batch) {
-      return batch.step == step && batch.fresh == fresh &&
+      return batch.step == step && batch.fresh == state.fresh &&
              batch.params.front().device() == parameter.device();
     };
     auto batch = std::find_if(batches.begin(), batches.end(), fits);
@@ -151,11 +159,11 @@ std::vector<Optimizer::Batch> Optimizer::make_batches(const ParamGroup& group, s
       batch = batches.end() - 1;
       batch->slots.resize(names.size());
       batch->step = step;
-      batch->fresh = fresh;
+      batch->fresh = state.fresh;
     }
     batch->params.push_back(parameter);
     batch->masters.push_back(state.master.defined() ? state.master : parameter);
-    batch->grads.push_back(grad);
+    batch->grads.push_back(parameter.grad().contiguous());
     for (std::size_t k = 0; k < names.size(); ++k)
       batch->slots[k].push_back(state.slots.at(names[k]));
   }
@@ -167,28 +175,30 @@ void Optimizer::step(const Tensor& grad_scale) {
                                   (grad_scale.dtype() == float32 || grad_scale.dtype() == float64)),
         name_, "grad_scale must be one float32 or float64; got another tensor");
   const NoGradGuard no_grad;
-  // Everything is checked before anything changes.
-  std::vector<std::vector<Batch>> batches;
-  std::size_t first = 0;
+  // Everything is checked before anything changes, or is made: masters are copies of this moment.
   for (ParamGroup& group : groups_) {
     complete(group);  // options may have been changed since
+    for (const Tensor& parameter : group.params) check_gradient(parameter, grad_scale);
+  }
+  std::vector<std::vector<Batch>> batches;
+  std::size_t first = 0;
+  for (const ParamGroup& group : groups_) {
     batches.push_back(make_batches(group, first));
     first += group.params.size();
   }
   for (std::size_t g = 0; g < groups_.size(); ++g) {
     for (const Batch& batch : batches[g]) {
-      if (grad_scale.defined())
-        check<DeviceError>(grad_scale.device() == batch.params[0].device(), name_,
-                           "grad_scale must be on the parameters' device {}; got {}",
-                           batch.params[0].device(), grad_scale.device());
       update(groups_[g], batch, grad_scale);
       for (const Tensor& parameter : batch.params) parameter.storage()->bump_version();
     }
   }
   first = 0;
   for (const ParamGroup& group : groups_) {
-    for (std::size_t i = 0; i < group.params.size(); ++i)
-      if (group.params[i].grad().defined()) ++states_[first + i].step;
+    for (std::size_t i = 0; i < group.params.size(); ++i) {
+      if (!group.params[i].grad().defined()) continue;
+      ++states_[first + i].step;
+      states_[first + i].fresh = false;
+    }
     first += group.params.size();
   }
 }

@@ -31,7 +31,8 @@ class Optimizer {
   /// Nothing is recorded; versions are bumped, so that a later backward through values saved before
   /// the step is an error. `grad_scale`: undefined, or a one-element tensor (float32 or float64) on
   /// the parameters' device that multiplies every gradient (the inverse of a loss scale). Throws
-  /// ShapeError, DTypeError or DeviceError for a gradient that does not fit its parameter.
+  /// ShapeError, DTypeError or DeviceError for a gradient that does not fit its parameter, and
+  /// changes nothing then.
   void step(const Tensor& grad_scale = {});
 
   /// Removes all gradients; with `set_to_none` false sets them to zero in place.
@@ -67,9 +68,11 @@ class Optimizer {
     TensorList grads;    ///< contiguous
     std::vector<TensorList> slots;  ///< by slot_names(), in the accumulate type
     std::int64_t step = 0;          ///< counts from 1
-    bool fresh = false;             ///< slots were just made, and are zero
+    bool fresh = false;             ///< slots hold no step yet, and are zero
   };
 
+  /// Adds the groups of a constructor; throws ValueError when they hold no parameter.
+  void add_param_groups(const std::vector<ParamGroup>& groups);
   /// Sets options that `group` leaves open; throws ValueError for those that are unknown or out of
   /// range.
   virtual void complete(ParamGroup& group) const = 0;
@@ -91,10 +94,11 @@ class Optimizer {
     std::int64_t step = 0;
     Tensor master;  ///< 16-bit parameters only
     std::map<std::string, Tensor> slots;
+    bool fresh = false;  ///< slots hold no step yet
   };
 
-  bool prepare(ParameterState& state, const Tensor& parameter, const ParamGroup& group) const;
-  Tensor checked_gradient(const Tensor& parameter) const;
+  void check_gradient(const Tensor& parameter, const Tensor& grad_scale) const;
+  void prepare(ParameterState& state, const Tensor& parameter, const ParamGroup& group) const;
   std::vector<Batch> make_batches(const ParamGroup& group, std::size_t first);
 
   const char* name_;

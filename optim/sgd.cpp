@@ -11,12 +11,7 @@ SGD::SGD(const TensorList& params, const SGDOptions& options)
 
 SGD::SGD(const std::vector<ParamGroup>& groups, const SGDOptions& options)
     : Optimizer("sgd"), defaults_(options) {
-  std::size_t count = 0;
-  for (const ParamGroup& group : groups) {
-    add_param_group(group);
-    count += group.params.size();
-  }
-  check(count > 0, "sgd", "an optimizer must have parameters; got none");
+  add_param_groups(groups);
 }
 
 void SGD::complete(ParamGroup& group) const {

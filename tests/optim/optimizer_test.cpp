@@ -103,6 +103,30 @@ TEST_CASE("parameters that cannot be trained are refused", "[optimizer]") {
   CHECK(optimizer.param_groups().size() == 2);
 }
 
+TEST_CASE("a step that throws changes nothing: the next one is the first", "[optimizer]") {
+  // The second group is at fault; by then the first one has been looked at.
+  const DType dtype = GENERATE(float64, bfloat16);
+  const auto values = [&](bool disturbed) {
+    const TensorList params = {parameter(disturbed ? 5.0 : 1.0, dtype), parameter(1.0, dtype)};
+    SGD optimizer({{.params = {params[0]}}, {.params = {params[1]}}},
+                  {.lr = 0.5, .momentum = 0.5, .dampening = 0.25});
+    for (const Tensor& p : params) set_gradient(p, 1.0);
+    if (disturbed) {
+      optimizer.param_groups()[1].lr = -1.0;
+      CHECK_THROWS_AS(optimizer.step(), ValueError);
+      CHECK(params[0].to_vector<double>()[0] == 5.0);
+      optimizer.param_groups()[1].lr = 0.5;
+      // A copy of the 5 in a float32 master would bring it back.
+      const NoGradGuard no_grad;
+      params[0].fill_(1.0);
+    }
+    optimizer.step();
+    optimizer.step();
+    return params[0].to_vector<double>();
+  };
+  CHECK(values(true) == values(false));
+}
+
 /// Runs steps [begin, end) with gradients that depend on the step alone; the second parameter
 /// misses every third.
 void train(Optimizer& optimizer, const TensorList& params, int begin, int end) {
