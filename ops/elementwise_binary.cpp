@@ -3,6 +3,8 @@
 #include "norma/ops/backend.h"
 #include "norma/ops/elementwise.h"
 
+#include <cmath>
+
 namespace norma {
 
 namespace {
@@ -200,6 +202,18 @@ DType result_type(const Tensor& a, const Scalar& b) {
   if (!b.is_integral()) return float32;
   return a.dtype() == DType::bool_ ? int64 : a.dtype();
 }
+
+namespace detail {
+
+Scalar factor_for(DType dtype, double factor, const char* operation) {
+  if (is_floating_point(dtype)) return factor;
+  check<DTypeError>(std::nearbyint(factor) == factor && std::abs(factor) < 0x1p63, operation,
+                    "a tensor of {} takes whole numbers only; got {}; convert it with .to(float32)",
+                    dtype, factor);
+  return static_cast<std::int64_t>(factor);
+}
+
+}  // namespace detail
 
 Tensor add(const Tensor& a, const Tensor& b) { return arithmetic<BinaryOp::add>(a, b); }
 Tensor add(const Tensor& a, const Scalar& b) { return arithmetic<BinaryOp::add>(a, b); }

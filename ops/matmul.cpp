@@ -260,6 +260,8 @@ Tensor addmm(const Tensor& input, const Tensor& mat1, const Tensor& mat2,
   const Shape result{mat1.size(0), mat2.size(1)};
   check<ShapeError>(is_expandable_to(input.shape(), result), "addmm",
                     "input must broadcast to {}; got {}", result, input.shape());
+  for (const double factor : {options.beta, options.alpha})
+    detail::factor_for(input.dtype(), factor, "addmm");  // throws
   return Addmm::apply(input, mat1, mat2, options.beta, options.alpha);
 }
 

@@ -31,7 +31,8 @@ struct AddmmOptions {
   double alpha = 1.0;
 };
 /// beta * input + alpha * (mat1 mat2) in one pass; `input` broadcasts to [M, N]. As torch.addmm:
-/// with beta = 0 `input` does not matter, even where it is NaN.
+/// with beta = 0 `input` does not matter, even where it is NaN. Integers take whole factors only
+/// (DTypeError).
 Tensor addmm(const Tensor& input, const Tensor& mat1, const Tensor& mat2,
              const AddmmOptions& options = {});
 

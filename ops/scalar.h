@@ -32,4 +32,10 @@ DType result_type(const Tensor& a, const Tensor& b);
 /// integer with a bool tensor int64.
 DType result_type(const Tensor& a, const Scalar& b);
 
+namespace detail {
+/// `factor` as a tensor of `dtype` takes it without being promoted. Throws DTypeError, naming
+/// `operation`, for a fraction and an integer or bool tensor: it would be cut off.
+Scalar factor_for(DType dtype, double factor, const char* operation);
+}  // namespace detail
+
 }  // namespace norma

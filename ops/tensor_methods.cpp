@@ -11,8 +11,6 @@
 #include "norma/ops/reduction.h"
 #include "norma/ops/view.h"
 
-#include <cmath>
-
 namespace norma {
 
 // -- out of place
@@ -65,6 +63,16 @@ Tensor Tensor::pow(double exponent) const { return norma::pow(*this, exponent); 
 
 namespace {
 
+/// What holds for the target of an in-place operation that gives its elements different values.
+void check_target(const Tensor& target, const char* op) {
+  if (target.numel() == 0) return;
+  for (std::int64_t d = 0; d < target.dim(); ++d)
+    check<ShapeError>(target.stride(d) != 0 || target.size(d) <= 1, op,
+                      "each element of the target must have memory of its own, and dimension {} is "
+                      "expanded; got shape {} with strides {}; clone() it first",
+                      d, target.shape(), target.strides());
+}
+
 /// What holds for the operand of an in-place operation.
 void check_operand(const Tensor& target, const Tensor& other, const char* op) {
   check<ShapeError>(is_expandable_to(other.shape(), target.shape()), op,
@@ -89,15 +97,6 @@ Tensor apart(const Tensor& target, const Tensor& other) {
   return other.storage() == target.storage() ? clone(other) : other;
 }
 
-/// `factor` as the dtype of `target` can hold it; throws where it would be cut off.
-Scalar factor_for(const Tensor& target, double factor, const char* op) {
-  if (target.is_floating_point()) return factor;
-  check<DTypeError>(std::nearbyint(factor) == factor && std::abs(factor) < 0x1p63, op,
-                    "a {} tensor takes a whole number; got {}; use the out-of-place operation",
-                    target.dtype(), factor);
-  return static_cast<std::int64_t>(factor);
-}
-
 struct AddInPlace : Function<AddInPlace> {
   static constexpr const char* name = "add_";
   static Tensor forward(Context& ctx, const Tensor& self, const Tensor& other, double alpha) {
@@ -107,7 +106,9 @@ struct AddInPlace : Function<AddInPlace> {
     if (self.is_contiguous() && self.is_floating_point())
       backend(self).add_scaled(self, x.contiguous(), alpha);
     else
-      detail::copy(self, add(self, alpha == 1.0 ? x : mul(x, factor_for(self, alpha, name))));
+      detail::copy(
+          self,
+          add(self, alpha == 1.0 ? x : mul(x, detail::factor_for(self.dtype(), alpha, name))));
     return self;
   }
   static TensorList backward(Context& ctx, const Tensor& grad) {
@@ -148,7 +149,7 @@ struct MulScalarInPlace : Function<MulScalarInPlace> {
   static Tensor forward(Context& ctx, const Tensor& self, double factor) {
     ctx.mark_dirty({self});
     ctx.set("factor", factor);
-    detail::copy(self, mul(self, factor_for(self, factor, name)));
+    detail::copy(self, mul(self, detail::factor_for(self.dtype(), factor, name)));
     return self;
   }
   static TensorList backward(Context& ctx, const Tensor& grad) {
@@ -182,6 +183,7 @@ struct FillInPlace : Function<FillInPlace> {
 }  // namespace
 
 const Tensor& Tensor::add_(const Tensor& other, double alpha) const {
+  check_target(*this, "add_");
   check_operand(*this, other, "add_");
   FunctionRecorder::check_in_place("add_", *this, {*this, other});
   AddInPlace::apply(*this, apart(*this, other), alpha);
@@ -189,6 +191,7 @@ const Tensor& Tensor::add_(const Tensor& other, double alpha) const {
 }
 
 const Tensor& Tensor::mul_(const Tensor& other) const {
+  check_target(*this, "mul_");
   check_operand(*this, other, "mul_");
   FunctionRecorder::check_in_place("mul_", *this, {*this, other});
   MulInPlace::apply(*this, apart(*this, other));
@@ -196,12 +199,14 @@ const Tensor& Tensor::mul_(const Tensor& other) const {
 }
 
 const Tensor& Tensor::mul_(double factor) const {
+  check_target(*this, "mul_");
   FunctionRecorder::check_in_place("mul_", *this, {*this});
   MulScalarInPlace::apply(*this, factor);
   return *this;
 }
 
 const Tensor& Tensor::copy_(const Tensor& source) const {
+  check_target(*this, "copy_");
   check<ShapeError>(is_expandable_to(source.shape(), shape()), "copy_",
                     "the source must broadcast to shape {}; got {}", shape(), source.shape());
   FunctionRecorder::check_in_place("copy_", *this, {*this, source});

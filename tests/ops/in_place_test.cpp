@@ -117,6 +117,21 @@ TEST_CASE("what must not change in place says so, and stays as it is") {
   CHECK(allclose(plain, {0, 0}));
 }
 
+TEST_CASE("an expanded target, whose elements share memory, is refused") {
+  const Tensor x = ones({2, 1});
+  const Tensor wide = x.expand({2, 3});
+  CHECK_THROWS_WITH(wide.add_(ones({2, 3})), Contains("[add_]") && Contains("dimension 1"));
+  CHECK_THROWS_WITH(wide.mul_(wide), Contains("[mul_]") && Contains("expanded"));
+  CHECK_THROWS_WITH(wide.mul_(2.0), Contains("[mul_]") && Contains("clone()"));
+  CHECK_THROWS_WITH(wide.copy_(ones({2, 3})), Contains("[copy_]") && Contains("got shape [2, 3]"));
+  CHECK(allclose(x, {1, 1}));
+  // One value for all can share, as in PyTorch; so can a size of 1, and nothing at all.
+  wide.fill_(4.0);
+  x.expand({1, 2, 1}).mul_(2.0);
+  zeros({0, 1}).expand({0, 3}).add_(ones({3}));
+  CHECK(allclose(x, {8, 8}));
+}
+
 TEST_CASE("operands that do not fit are refused") {
   const Tensor x = zeros({2});
   CHECK_THROWS_AS(x.add_(zeros({3})), ShapeError);

@@ -81,6 +81,14 @@ TEST_CASE("addmm with beta 0 ignores its input, NaN too") {
   CHECK(y.to_vector<double>() == std::vector<double>{1, 2, 3, 4});
 }
 
+TEST_CASE("addmm of integers takes whole factors, and refuses others") {
+  const Tensor a = tensor({{1, 2}, {3, 4}});
+  CHECK(addmm(a, a, a, {.beta = 3.0, .alpha = -2.0}).to_vector<double>() ==
+        std::vector<double>{-11, -14, -21, -32});
+  CHECK_THROWS_AS(addmm(a, a, a, {.alpha = 0.5}), DTypeError);
+  CHECK_THROWS_AS(addmm(a, a, a, {.beta = std::numeric_limits<double>::infinity()}), DTypeError);
+}
+
 TEST_CASE("the gradient of a shared matrix sums over the batch") {
   const Tensor x = random({3, 2, 4}, 1), w = random({4, 5}, 2), g = random({3, 2, 5}, 3);
   w.requires_grad_();
