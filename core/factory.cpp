@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <numeric>
 
 namespace norma {
 
@@ -22,6 +21,14 @@ Tensor finish(const Tensor& values, const TensorOptions& options, DType fallback
   Tensor result = make(values.shape(), options, fallback);
   detail::copy(result, values);
   return result;
+}
+
+/// `count` values; a tensor at once, because memory that is not there is an error of the allocator.
+template <class T, class F>
+Tensor sequence(std::int64_t count, const F& value, const TensorOptions& options, DType fallback) {
+  const Tensor host = detail::make_tensor({count}, dtype_of<T>, cpu);
+  for (std::int64_t i = 0; i < count; ++i) host.data<T>()[i] = value(i);
+  return finish(host, options, fallback);
 }
 
 TensorOptions like(const Tensor& other) {
@@ -64,25 +71,22 @@ Tensor arange(double start, double end, double step, const TensorOptions& option
                     exact_count, start, end, step);
   const auto count = static_cast<std::int64_t>(exact_count);
   const bool whole = is_whole(start) && is_whole(end) && is_whole(step);
-  std::vector<double> values(static_cast<std::size_t>(count));
-  for (std::int64_t i = 0; i < count; ++i)
-    values[static_cast<std::size_t>(i)] = start + static_cast<double>(i) * step;
-  return detail::tensor_from_doubles(values, {count}, whole ? DType::int64 : DType::float32,
-                                     options);
+  return sequence<double>(
+      count, [&](std::int64_t i) { return start + static_cast<double>(i) * step; }, options,
+      whole ? DType::int64 : DType::float32);
 }
 
 Tensor arange(double end, const TensorOptions& options) { return arange(0.0, end, 1.0, options); }
 
 Tensor linspace(double start, double end, std::int64_t steps, const TensorOptions& options) {
   check(steps >= 0, "linspace", "steps must not be negative; got {}", steps);
-  std::vector<double> values(static_cast<std::size_t>(steps));
   const double step = steps > 1 ? (end - start) / static_cast<double>(steps - 1) : 0.0;
   // From both ends, so that the last value is exactly `end`.
-  for (std::int64_t i = 0; i < steps; ++i)
-    values[static_cast<std::size_t>(i)] = 2 * i < steps
-                                              ? start + static_cast<double>(i) * step
-                                              : end - static_cast<double>(steps - 1 - i) * step;
-  return detail::tensor_from_doubles(values, {steps}, DType::float32, options);
+  const auto value = [&](std::int64_t i) {
+    return i < steps - i ? start + static_cast<double>(i) * step
+                         : end - static_cast<double>(steps - 1 - i) * step;
+  };
+  return sequence<double>(steps, value, options, DType::float32);
 }
 
 Tensor eye(std::int64_t n, const TensorOptions& options) {
@@ -121,18 +125,18 @@ Tensor randint(std::int64_t low, std::int64_t high, const Shape& shape,
 
 Tensor randperm(std::int64_t n, const TensorOptions& options) {
   check(n >= 0, "randperm", "n must not be negative; got {}", n);
-  std::vector<std::int64_t> order(static_cast<std::size_t>(n));
-  std::iota(order.begin(), order.end(), 0);
+  const Tensor result = sequence<std::int64_t>(
+      n, [](std::int64_t i) { return i; }, {}, DType::int64);
+  std::int64_t* const order = result.data<std::int64_t>();
   const PhiloxState state = default_generator(options.device).reserve(2 * n);
   // Fisher-Yates; two words an element make the modulo bias vanish (below n / 2^64).
   for (std::int64_t i = n - 1; i > 0; --i) {
     const auto at = static_cast<std::uint64_t>(2 * i);
     const std::uint64_t bits =
         (std::uint64_t{philox_word(state, at)} << 32) | philox_word(state, at + 1);
-    std::swap(order[static_cast<std::size_t>(i)],
-              order[static_cast<std::size_t>(bits % static_cast<std::uint64_t>(i + 1))]);
+    std::swap(order[i], order[bits % static_cast<std::uint64_t>(i + 1)]);
   }
-  return from_values(order, {n}, options);
+  return finish(result, options, DType::int64);
 }
 
 template <class T>

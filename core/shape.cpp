@@ -4,6 +4,19 @@ namespace norma {
 
 std::string Shape::str() const { return fmt::format("[{}]", fmt::join(begin(), end(), ", ")); }
 
+std::int64_t Shape::numel(const char* operation) const {
+  std::int64_t product = 1;
+  bool empty = false;
+  for (const std::int64_t value : *this) {
+    if (value == 0)
+      empty = true;
+    else
+      check<ShapeError>(!__builtin_mul_overflow(product, value, &product), operation,
+                        "a tensor must have fewer than 2^63 elements; got shape {}", *this);
+  }
+  return empty ? 0 : product;
+}
+
 Shape contiguous_strides(const Shape& shape) {
   Shape strides = shape;
   std::int64_t step = 1;

@@ -57,12 +57,9 @@ class Shape {
     --rank_;
   }
 
-  /// Product of the entries; 1 for a scalar.
-  std::int64_t numel() const {
-    std::int64_t product = 1;
-    for (const std::int64_t value : *this) product *= value;
-    return product;
-  }
+  /// Product of the entries; 1 for a scalar. Throws ShapeError, naming `operation`, where that of
+  /// the entries other than 0 passes 2^63: strides are such products.
+  std::int64_t numel(const char* operation = "shape") const;
   std::vector<std::int64_t> vec() const { return {begin(), end()}; }
   /// "[2, 3]".
   std::string str() const;

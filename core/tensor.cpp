@@ -22,12 +22,11 @@ const TensorImpl& get(const Tensor& tensor, const char* operation) {
 
 /// Bytes of `shape` elements; throws when that does not fit an int64.
 std::size_t checked_bytes(const Shape& shape, DType dtype) {
-  std::int64_t bytes = static_cast<std::int64_t>(element_size(dtype));
-  for (const std::int64_t size : shape) {
+  for (const std::int64_t size : shape)
     check<ShapeError>(size >= 0, "empty", "sizes must not be negative; got {}", shape);
-    check<ShapeError>(!__builtin_mul_overflow(bytes, size, &bytes), "empty",
-                      "a tensor must have fewer than 2^63 bytes; got shape {}", shape);
-  }
+  std::int64_t bytes = static_cast<std::int64_t>(element_size(dtype));
+  check<ShapeError>(!__builtin_mul_overflow(bytes, shape.numel("empty"), &bytes), "empty",
+                    "a tensor must have fewer than 2^63 bytes; got shape {}", shape);
   return static_cast<std::size_t>(bytes);
 }
 

@@ -18,8 +18,8 @@ using detail::make_view;
 // -----------------------------------------------------------------------------------------
 
 /// Fills in the one -1 of `shape` so that it has `numel` elements.
-Shape infer_shape(Shape shape, const Tensor& input, const char* op) {
-  std::int64_t known = 1;
+Shape infer_shape(const Shape& shape, const Tensor& input, const char* op) {
+  Shape sizes = shape;  // with 1 for the unknown one
   std::int64_t unknown = -1;
   for (std::int64_t d = 0; d < shape.size(); ++d) {
     check<ShapeError>(shape[d] >= -1, op,
@@ -27,22 +27,22 @@ Shape infer_shape(Shape shape, const Tensor& input, const char* op) {
     if (shape[d] == -1) {
       check<ShapeError>(unknown == -1, op, "only one size can be inferred (-1); got {}", shape);
       unknown = d;
-    } else {
-      known *= shape[d];
+      sizes[d] = 1;
     }
   }
+  const std::int64_t known = sizes.numel(op);
   const std::int64_t numel = input.numel();
   if (unknown >= 0) {
     check<ShapeError>(known != 0 && numel % known == 0, op,
                       "the {} elements of shape {} must divide evenly for the size -1; got {}",
                       numel, input.shape(), shape);
-    shape[unknown] = numel / known;
+    sizes[unknown] = numel / known;
   } else {
     check<ShapeError>(known == numel, op,
                       "the new shape must hold all {} elements of shape {}; got {}, which holds {}",
                       numel, input.shape(), shape, known);
   }
-  return shape;
+  return sizes;
 }
 
 /// Strides under which `shape` shows the elements of `input` in the same order; nothing where no
@@ -321,6 +321,7 @@ Tensor expand(const Tensor& input, const Shape& shape) {
                       "only sizes of 1 (or new ones in front) can grow; got {} from shape {}",
                       shape, input.shape());
   }
+  sizes.numel("expand");  // throws where it overflows
   return Expand::apply(input, sizes);
 }
 
@@ -393,12 +394,14 @@ TensorList split(const Tensor& input, std::int64_t split_size, std::int64_t dim)
 TensorList split(const Tensor& input, const Shape& split_sizes, std::int64_t dim) {
   check_has_dims(input, "split");
   const std::int64_t d = normalize_dim(dim, input.dim(), "split");
-  std::int64_t total = 0;
+  std::int64_t rest = input.shape()[d];
+  bool fits = !split_sizes.empty();
   for (const std::int64_t size : split_sizes) {
     check<ValueError>(size >= 0, "split", "sizes must not be negative; got {}", split_sizes);
-    total += size;
+    fits = fits && size <= rest;
+    if (fits) rest -= size;
   }
-  check<ShapeError>(!split_sizes.empty() && total == input.shape()[d], "split",
+  check<ShapeError>(fits && rest == 0, "split",
                     "sizes must add up to {}, the size of dimension {}; got {}", input.shape()[d],
                     d, split_sizes);
   return Split::apply(input, split_sizes.vec(), d);
@@ -411,7 +414,7 @@ TensorList chunk(const Tensor& input, std::int64_t chunks, std::int64_t dim) {
   const std::int64_t size = input.shape()[d];
   if (size == 0)
     return Split::apply(input, std::vector<std::int64_t>(static_cast<std::size_t>(chunks), 0), d);
-  return split(input, (size + chunks - 1) / chunks, d);
+  return split(input, (size - 1) / chunks + 1, d);
 }
 
 TensorList unbind(const Tensor& input, std::int64_t dim) {
@@ -430,7 +433,7 @@ Tensor clone(const Tensor& input) { return Clone::apply(input); }
 Tensor zero_embed(const Tensor& input, std::int64_t dim, std::int64_t start, std::int64_t size) {
   check_has_dims(input, "zero_embed");
   const std::int64_t d = normalize_dim(dim, input.dim(), "zero_embed");
-  check<IndexError>(start >= 0 && start + input.shape()[d] <= size, "zero_embed",
+  check<IndexError>(start >= 0 && start <= size - input.shape()[d], "zero_embed",
                     "the slices must fit; got {} slices from {} in {}", input.shape()[d], start,
                     size);
   return ZeroEmbed::apply(input, d, start, size);

@@ -24,6 +24,11 @@ TEST_CASE("sizes that cannot be are errors of norma") {
   CHECK_THROWS_AS(arange(1e300), ShapeError);
   CHECK_THROWS_AS(arange(0.0, 1.0, 0.0), Error);
   CHECK_THROWS_AS(zeros({std::int64_t{1} << 40, std::int64_t{1} << 40}), ShapeError);
+  // The product is 0, but strides would overflow.
+  CHECK_THROWS_AS(zeros({0, std::int64_t{1} << 40, std::int64_t{1} << 40}), ShapeError);
+  CHECK(zeros({0, std::int64_t{1} << 62}).numel() == 0);
+  CHECK_THROWS_AS(linspace(0.0, 1.0, std::int64_t{1} << 60), Error);
+  CHECK_THROWS_AS(randperm(std::int64_t{1} << 60), Error);
 }
 
 TEST_CASE("integers stay exact where double would round them") {
