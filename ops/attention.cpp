@@ -157,8 +157,8 @@ Tensor visible_keys(const Call& call, const Tensor& scores) {
   };
   if (call.params.causal) {
     const TensorOptions options{.device = scores.device()};
-    const Tensor last = arange(static_cast<double>(queries), options) + (keys - queries);
-    restrict_to(le(arange(static_cast<double>(keys), options), last.unsqueeze(1)));
+    const Tensor last = arange(static_cast<double>(queries), options).unsqueeze(1);
+    restrict_to(le(arange(static_cast<double>(keys), options), last));
   }
   if (call.key_padding_mask.defined())
     restrict_to(logical_not(call.key_padding_mask).unsqueeze(1).unsqueeze(1));

@@ -14,7 +14,9 @@ struct AttentionOptions {
   /// Probability that an attention weight is dropped. Applied whenever it is not 0: pass 0 when
   /// evaluating.
   double dropout_p = 0.0;
-  /// Query i sees keys j <= i + Lk - Lq: the last query sees all keys, as with a key-value cache.
+  /// Query i sees keys j <= i, also for Lq != Lk: aligned at the first query and key, as PyTorch
+  /// does. With a key-value cache say by attn_mask which keys the later queries see (all, if there
+  /// is one query).
   bool is_causal = false;
   /// Factor of the scores; default 1 / sqrt(D).
   std::optional<double> scale = std::nullopt;
@@ -38,9 +40,8 @@ struct AttentionOptions {
 /// trailing padding keys are skipped.
 ///
 /// A query that sees no key at all gives zeros and gradient zero (PyTorch's plain softmax gives
-/// NaN). Differences from PyTorch: is_causal for Lq != Lk aligns the last query with the last key
-/// (PyTorch: the first with the first), and it combines with attn_mask; key_padding_mask and
-/// softcap are additions.
+/// NaN). Beyond PyTorch: is_causal combines with attn_mask; key_padding_mask and softcap are
+/// additions.
 ///
 /// Gradients for query, key, value; also for attn_mask where it requires grad (then the composite
 /// runs, which keeps Lq x Lk matrices). Sums over the query heads of a group run in a fixed order.

@@ -59,7 +59,7 @@ struct AttentionParams {
   double scale = 1.0;
   double softcap = 0.0;     ///< cap * tanh(score / cap) before the mask; 0: off
   double dropout_p = 0.0;   ///< on the probabilities
-  bool causal = false;      ///< query i sees keys j <= i + Lk - Lq
+  bool causal = false;      ///< query i sees keys j <= i
   PhiloxState philox = {};  ///< word ((b * Hq + h) * Lq + i) * Lk + j decides element (i, j)
 };
 

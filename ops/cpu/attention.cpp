@@ -129,14 +129,14 @@ void attention_typed(const Tensor& q, const Tensor& k, const Tensor& v, const Te
       const std::int64_t first = item % blocks * block, last = std::min(first + block, n.queries);
       const KeyRange& range = bias.keys(b);
       const std::int64_t rows = last - first;
-      const std::int64_t count = visible_end(range, n, params, last - 1) - range.first;
+      const std::int64_t count = visible_end(range, params, last - 1) - range.first;
       const std::int64_t ld = std::max<std::int64_t>(count, 1);
       gemm(rows, count, n.width, scale, Matrix<T>{hq.at(b, h, first), hq.row},
            Matrix<T>{hk.at(b, h / n.group(), range.first), hk.row, true}, T{0}, tile, ld);
       with_flags(params.softcap > 0.0, !bias.empty(b), false, [&](auto capped, auto biased, auto) {
         for (std::int64_t r = 0; r < rows; ++r) {
           T* const row = tile + r * ld;
-          const std::int64_t seen = visible_end(range, n, params, first + r) - range.first;
+          const std::int64_t seen = visible_end(range, params, first + r) - range.first;
           const T* const added = biased ? bias.row(b, h, first + r, bias_row) : nullptr;
           const std::int64_t row_index = (b * n.heads + h) * n.queries + first + r;
           T& sum = divisor[static_cast<std::size_t>(r)];
@@ -227,7 +227,7 @@ void attention_backward_typed(const Tensor& q, const Tensor& k, const Tensor& v,
       const std::int64_t g = h / n.group();
       const KeyRange& range = bias.keys(b);
       const std::int64_t last = std::min(first + block, n.queries), rows = last - first;
-      const std::int64_t count = visible_end(range, n, params, last - 1) - range.first;
+      const std::int64_t count = visible_end(range, params, last - 1) - range.first;
       const std::int64_t ld = std::max<std::int64_t>(count, 1);
       const Matrix<T> queries{hq.at(b, h, first), hq.row}, grads{hdo.at(b, h, first), hdo.row};
       gemm(rows, count, n.width, scale, queries, Matrix<T>{hk.at(b, g, range.first), hk.row, true},
@@ -241,7 +241,7 @@ void attention_backward_typed(const Tensor& q, const Tensor& k, const Tensor& v,
                                         row_index = (b * n.heads + h) * n.queries + i;
                      T* const s = scores + r * ld;
                      T* const ds = d_scores + r * ld;
-                     std::int64_t seen = visible_end(range, n, params, i) - range.first;
+                     std::int64_t seen = visible_end(range, params, i) - range.first;
                      if (lse[row_index] == -std::numeric_limits<T>::infinity()) seen = 0;
                      const T* const added = biased ? bias.row(b, h, i, bias_row) : nullptr;
                      if constexpr (dropped)

@@ -90,10 +90,10 @@ void dropout_row(const AttentionParams& params, std::int64_t row_word, std::int6
 }
 
 /// Keys that query i can see of those in `range`: [range.first, result).
-inline std::int64_t visible_end(const KeyRange& range, const AttentionSizes& sizes,
-                                const AttentionParams& params, std::int64_t i) {
+inline std::int64_t visible_end(const KeyRange& range, const AttentionParams& params,
+                                std::int64_t i) {
   if (!params.causal) return range.last;
-  return std::clamp(i + 1 + sizes.keys - sizes.queries, range.first, range.last);
+  return std::clamp(i + 1, range.first, range.last);
 }
 
 /// Query rows of a block whose `tiles` score tiles stay within half a megabyte together. Not a

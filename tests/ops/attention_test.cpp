@@ -32,19 +32,24 @@ TEST_CASE("attention to equal keys is the mean of the values") {
   CHECK(scaled_dot_product_attention(q, k, v).item() == Approx(3.0));
 }
 
-TEST_CASE("causal attention lets the last query see the last key") {
+TEST_CASE("causal attention counts queries and keys from the first, as PyTorch") {
   const Tensor q = zeros({1, 1, 2, 1}), k = zeros({1, 1, 4, 1});
   const Tensor v = tensor({1.0, 2.0, 3.0, 6.0}).view({1, 1, 4, 1});
-  // Three keys for the first query, all four for the second.
-  CHECK(allclose(scaled_dot_product_attention(q, k, v, {.is_causal = true}), {2.0, 3.0}));
+  // One key for the first query, two for the second; more queries than keys: all keys.
+  CHECK(allclose(scaled_dot_product_attention(q, k, v, {.is_causal = true}), {1.0, 1.5}));
+  const Tensor few = k.narrow(2, 0, 1);
+  CHECK(allclose(scaled_dot_product_attention(q, few, v.narrow(2, 3, 1), {.is_causal = true}),
+                 {6.0, 6.0}));
 }
 
 TEST_CASE("a query without keys gives zeros and no gradient") {
   const auto [q, k, v] = inputs({1, 1, 4, 3}, {1, 1, 2, 3}, float64);
   for (const Tensor& x : {q, k, v}) x.requires_grad_();
-  const Tensor out = scaled_dot_product_attention(q, k, v, {.is_causal = true});
+  // Causality leaves the first query the first key, which is padding.
+  const Tensor padding = tensor({{true, false}});
+  const Tensor out =
+      scaled_dot_product_attention(q, k, v, {.is_causal = true, .key_padding_mask = padding});
   CHECK(out.select(2, 0).to_vector<double>() == std::vector<double>(3, 0.0));
-  CHECK(out.select(2, 1).to_vector<double>() == std::vector<double>(3, 0.0));
   out.backward(random(out.shape(), 5));
   for (const Tensor& x : {q, k, v})
     for (const double value : x.grad().to_vector<double>()) CHECK(std::isfinite(value));
