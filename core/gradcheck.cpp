@@ -35,21 +35,6 @@ class Random {
   std::uint64_t word_ = 0;
 };
 
-/// The values of `tensor` in a buffer with gaps: every dimension reversed in memory, every second
-/// element used.
-Tensor noncontiguous_copy(const Tensor& tensor) {
-  Shape reversed(tensor.shape().vec());
-  std::reverse(reversed.begin(), reversed.end());
-  reversed.push_back(2);
-  const Tensor buffer =
-      full(reversed, std::nan(""), {.dtype = tensor.dtype(), .device = tensor.device()});
-  Shape strides;
-  for (std::int64_t i = tensor.dim() - 1; i >= 0; --i) strides.push_back(buffer.strides()[i]);
-  const Tensor view = detail::make_view(buffer, tensor.shape(), strides, 1);
-  detail::copy(view, tensor);
-  return view;
-}
-
 bool differentiable(const Tensor& tensor) { return tensor.defined() && tensor.is_floating_point(); }
 
 class Checker {
@@ -303,11 +288,11 @@ class Checker {
     const std::vector<Values> expected = analytic(inputs_, cotangents);
     TensorList inputs = inputs_;
     for (const std::size_t i : checked_)
-      inputs[i] = noncontiguous_copy(inputs_[i]).requires_grad_();
+      inputs[i] = detail::noncontiguous_copy(inputs_[i]).requires_grad_();
     compare_layout("non-contiguous inputs", expected, analytic(inputs, cotangents));
     TensorList strided;
     for (const Tensor& cotangent : cotangents)
-      strided.push_back(cotangent.defined() ? noncontiguous_copy(cotangent) : Tensor());
+      strided.push_back(cotangent.defined() ? detail::noncontiguous_copy(cotangent) : Tensor());
     compare_layout("a non-contiguous cotangent", expected, analytic(inputs_, strided));
     // What sum().backward() sends: one value, stride 0.
     TensorList expanded;
@@ -359,6 +344,20 @@ class Checker {
 }  // namespace
 
 namespace detail {
+
+Tensor noncontiguous_copy(const Tensor& tensor) {
+  Shape reversed = tensor.shape();
+  std::reverse(reversed.begin(), reversed.end());
+  reversed.push_back(2);
+  // NaN in the gaps: whoever reads one shows it.
+  const Tensor buffer = full(reversed, tensor.is_floating_point() ? std::nan("") : 0.0,
+                             {.dtype = tensor.dtype(), .device = tensor.device()});
+  Shape strides;
+  for (std::int64_t i = tensor.dim() - 1; i >= 0; --i) strides.push_back(buffer.strides()[i]);
+  const Tensor view = make_view(buffer, tensor.shape(), strides, 1);
+  copy(view, tensor);
+  return view;
+}
 
 GradcheckReport gradcheck(const GradcheckFunction& function, const TensorList& inputs,
                           const GradcheckOptions& options) {

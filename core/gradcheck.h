@@ -62,6 +62,10 @@ GradcheckReport gradcheck(const GradcheckFunction& function, const TensorList& i
 GradcheckReport gradgradcheck(const GradcheckFunction& function, const TensorList& inputs,
                               const GradcheckOptions& options);
 
+/// The values of `tensor` in a buffer with gaps: every dimension reversed in memory, every second
+/// element used.
+Tensor noncontiguous_copy(const Tensor& tensor);
+
 /// A function of a TensorList that returns a Tensor or a TensorList, as the latter.
 template <class F>
 GradcheckFunction list_function(F function) {

@@ -3,6 +3,7 @@
 #include "norma/core/factory.h"
 #include "norma/core/grad_mode.h"
 #include "norma/core/required_ops.h"
+#include "norma/ops/elementwise.h"
 
 #include <algorithm>
 #include <cmath>
@@ -26,6 +27,22 @@ const Tensor& fill_with(const Tensor& tensor, const char* operation, const F& dr
   draw(values);
   tensor.copy_(values);
   return tensor;
+}
+
+/// The same from values that `compute(shape)` gives in row-major order.
+template <class F>
+const Tensor& fill_from_host(const Tensor& tensor, const char* operation, const F& compute) {
+  return fill_with(tensor, operation, [&](const Tensor& values) {
+    if (values.numel() == 0) return;
+    values.copy_(from_values(compute(values.shape()), values.shape()).to(values.device()));
+  });
+}
+
+void check_rank(const Tensor& tensor, std::int64_t low, std::int64_t high, const char* operation) {
+  const bool fits = tensor.defined() && tensor.dim() >= low && tensor.dim() <= high;
+  check<ValueError>(fits, operation, "tensor must have {} dimensions; got {}",
+                    low == high ? fmt::format("{}", low) : fmt::format("{} to {}", low, high),
+                    tensor.defined() ? tensor.shape().str() : "none");
 }
 
 struct Fans {
@@ -111,15 +128,15 @@ const Tensor& ones_(const Tensor& tensor) { return constant_(tensor, 1.0); }
 const Tensor& trunc_normal_(const Tensor& tensor, double mean, double std, double a, double b) {
   check<ValueError>(std > 0.0 && a < b, "trunc_normal_",
                     "std must be positive and a below b; got std = {}, a = {}, b = {}", std, a, b);
-  return fill_with(tensor, "trunc_normal_", [&](const Tensor& values) {
+  return fill_from_host(tensor, "trunc_normal_", [&](const Shape& shape) {
     const double low = normal_cdf((a - mean) / std);
     const double high = normal_cdf((b - mean) / std);
-    std::vector<double> drawn = rand(values.shape(), {.dtype = float64}).to_vector<double>();
-    for (double& value : drawn) {
+    std::vector<double> values = rand(shape, {.dtype = float64}).to_vector<double>();
+    for (double& value : values) {
       const double p = low + (high - low) * value;
       value = std::clamp(mean + std * std::numbers::sqrt2 * erfinv(2.0 * p - 1.0), a, b);
     }
-    values.copy_(from_values(drawn, values.shape()).to(values.device()));
+    return values;
   });
 }
 
@@ -147,13 +164,10 @@ const Tensor& kaiming_normal_(const Tensor& tensor, double a, FanMode mode,
 }
 
 const Tensor& orthogonal_(const Tensor& tensor, double gain) {
-  check<ValueError>(tensor.defined() && tensor.dim() >= 2, "orthogonal_",
-                    "tensor must have at least two dimensions; got {}",
-                    tensor.defined() ? tensor.shape().str() : "none");
-  return fill_with(tensor, "orthogonal_", [&](const Tensor& values) {
-    if (values.numel() == 0) return;
-    const auto rows = static_cast<std::size_t>(values.size(0));
-    const std::size_t cols = static_cast<std::size_t>(values.numel()) / rows;
+  check_rank(tensor, 2, Shape::max_rank, "orthogonal_");
+  return fill_from_host(tensor, "orthogonal_", [&](const Shape& shape) {
+    const auto rows = static_cast<std::size_t>(shape[0]);
+    const std::size_t cols = static_cast<std::size_t>(shape.numel()) / rows;
     const std::size_t count = std::min(rows, cols), length = std::max(rows, cols);
     std::vector<double> vectors =
         randn({static_cast<std::int64_t>(count), static_cast<std::int64_t>(length)},
@@ -177,7 +191,54 @@ const Tensor& orthogonal_(const Tensor& tensor, double gain) {
       for (std::size_t c = 0; c < cols; ++c)
         result[r * cols + c] =
             gain * (rows <= cols ? vectors[r * length + c] : vectors[c * length + r]);
-    values.copy_(from_values(result, values.shape()).to(values.device()));
+    return result;
+  });
+}
+
+const Tensor& eye_(const Tensor& tensor) {
+  check_rank(tensor, 2, 2, "eye_");
+  return fill_from_host(tensor, "eye_", [](const Shape& shape) {
+    std::vector<double> values(static_cast<std::size_t>(shape.numel()));
+    for (std::int64_t i = 0; i < std::min(shape[0], shape[1]); ++i)
+      values[static_cast<std::size_t>(i * shape[1] + i)] = 1.0;
+    return values;
+  });
+}
+
+const Tensor& dirac_(const Tensor& tensor, std::int64_t groups) {
+  check_rank(tensor, 3, 5, "dirac_");
+  check<ValueError>(groups > 0 && tensor.size(0) % groups == 0, "dirac_",
+                    "groups must divide the output channels; got {} groups of shape {}", groups,
+                    tensor.shape());
+  return fill_from_host(tensor, "dirac_", [&](const Shape& shape) {
+    std::int64_t kernel = 1, middle = 0;
+    for (std::int64_t d = 2; d < shape.size(); ++d) {
+      kernel *= shape[d];
+      middle = middle * shape[d] + shape[d] / 2;
+    }
+    std::vector<double> values(static_cast<std::size_t>(shape.numel()));
+    const std::int64_t outputs = shape[0] / groups, inputs = shape[1];
+    for (std::int64_t out = 0; out < shape[0]; ++out)
+      if (const std::int64_t in = out % outputs; in < inputs)
+        values[static_cast<std::size_t>((out * inputs + in) * kernel + middle)] = 1.0;
+    return values;
+  });
+}
+
+const Tensor& sparse_(const Tensor& tensor, double sparsity, double std) {
+  check_rank(tensor, 2, 2, "sparse_");
+  check<ValueError>(sparsity >= 0.0 && sparsity <= 1.0 && std >= 0.0, "sparse_",
+                    "sparsity must be in [0, 1] and std at least 0; got {} and {}", sparsity, std);
+  return fill_from_host(tensor, "sparse_", [&](const Shape& shape) {
+    std::vector<double> values = (randn(shape, {.dtype = float64}) * std).to_vector<double>();
+    const auto zeros =
+        static_cast<std::size_t>(std::ceil(sparsity * static_cast<double>(shape[0])));
+    for (std::int64_t column = 0; column < shape[1]; ++column) {
+      const std::vector<std::int64_t> rows = randperm(shape[0]).to_vector<std::int64_t>();
+      for (std::size_t i = 0; i < zeros; ++i)
+        values[static_cast<std::size_t>(rows[i] * shape[1] + column)] = 0.0;
+    }
+    return values;
   });
 }
 

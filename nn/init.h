@@ -45,5 +45,14 @@ const Tensor& kaiming_normal_(const Tensor& tensor, double a = 0.0, FanMode mode
 /// A (semi-)orthogonal matrix times gain: orthonormal rows or columns, whichever are fewer;
 /// trailing dimensions are flattened. Saxe et al. 2013. On the CPU in float64, whatever the tensor.
 const Tensor& orthogonal_(const Tensor& tensor, double gain = 1.0);
+/// Ones on the diagonal of a matrix, else zeros: a linear layer that keeps its input as far as it
+/// can.
+const Tensor& eye_(const Tensor& tensor);
+/// The same for a convolution [out, in, *kernel] of one to three kernel dimensions: a one in the
+/// middle of the kernels (i, i), in each of `groups` groups of output channels, else zeros.
+const Tensor& dirac_(const Tensor& tensor, std::int64_t groups = 1);
+/// N(0, std^2) in a matrix whose columns have ceil(sparsity * rows) zeros at random places. Martens
+/// 2010.
+const Tensor& sparse_(const Tensor& tensor, double sparsity, double std = 0.01);
 
 }  // namespace norma::nn::init

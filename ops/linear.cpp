@@ -92,6 +92,17 @@ void check_linear(const Tensor& input, const Tensor& weight, const Tensor& bias)
                     "linear", "bias must be [out_features] = {}; got {}", expected, bias.shape());
 }
 
+}  // namespace
+
+Tensor linear(const Tensor& input, const Tensor& weight, const Tensor& bias,
+              Activation activation) {
+  check_linear(input, weight, bias);
+  if (weight.dim() == 1)
+    return linear(input, weight.unsqueeze(0), bias.defined() ? bias.reshape({1}) : bias, activation)
+        .squeeze(-1);
+  return Linear::apply(input, weight, bias, activation);
+}
+
 Tensor activate(const Tensor& x, Activation activation) {
   switch (activation) {
     case Activation::none:
@@ -106,17 +117,6 @@ Tensor activate(const Tensor& x, Activation activation) {
       return silu(x);
   }
   return x;
-}
-
-}  // namespace
-
-Tensor linear(const Tensor& input, const Tensor& weight, const Tensor& bias,
-              Activation activation) {
-  check_linear(input, weight, bias);
-  if (weight.dim() == 1)
-    return linear(input, weight.unsqueeze(0), bias.defined() ? bias.reshape({1}) : bias, activation)
-        .squeeze(-1);
-  return Linear::apply(input, weight, bias, activation);
 }
 
 namespace composite {

@@ -21,6 +21,9 @@ namespace norma {
 Tensor linear(const Tensor& input, const Tensor& weight, const Tensor& bias = {},
               Activation activation = Activation::none);
 
+/// The activation alone, for where it cannot be fused.
+Tensor activate(const Tensor& x, Activation activation);
+
 namespace composite {
 /// The definition of norma::linear in elementary operations.
 Tensor linear(const Tensor& input, const Tensor& weight, const Tensor& bias = {},

@@ -3,6 +3,8 @@
 
 #include "norma/core/factory.h"
 #include "norma/core/random.h"
+#include "norma/ops/cast.h"
+#include "norma/ops/elementwise.h"
 #include "norma/ops/matmul.h"
 #include "support/catch.h"
 #include "support/compare.h"
@@ -113,6 +115,31 @@ TEST_CASE("orthogonal_ has orthonormal rows or columns") {
   CHECK(allclose(matmul(tall.t(), tall), eye(5).to(float64).mul_(9.0), {1e-12, 1e-12}));
 }
 
+TEST_CASE("eye_ and dirac_ pass their input on") {
+  CHECK(allclose(init::eye_(empty({2, 3})), {1, 0, 0, 0, 1, 0}));
+  CHECK(allclose(init::eye_(empty({3, 2}, {.dtype = float64})), {1, 0, 0, 1, 0, 0}));
+  CHECK(allclose(init::dirac_(empty({2, 2, 3})), {0, 1, 0, 0, 0, 0, 0, 0, 0, 0, 1, 0}));
+  // The middle of a kernel [2, 3] is (1, 1); the third output channel has no input of its own.
+  const Tensor w = init::dirac_(empty({3, 2, 2, 3}));
+  CHECK(w.sum().item() == 2.0);
+  CHECK(w[0][0][1][1].item() == 1.0);
+  CHECK(w[1][1][1][1].item() == 1.0);
+  // Two groups: the second starts again with the first input channel.
+  const Tensor grouped = init::dirac_(empty({4, 2, 1}), 2);
+  CHECK(allclose(grouped, {1, 0, 0, 1, 1, 0, 0, 1}));
+}
+
+TEST_CASE("sparse_ leaves the same number of values in each column") {
+  manual_seed(8);
+  const Tensor w = init::sparse_(empty({101, 300}), 0.3, 2.0);
+  const Tensor kept = (w != 0.0).to(float32).sum({0});
+  CHECK(allclose(kept, full({300}, 70.0)));  // of 101 rows ceil(30.3) are zero
+  // All rows lose some: places are random.
+  CHECK((w != 0.0).to(float32).sum({1}).to_vector<double>()[0] < 300.0);
+  CHECK(moments(w).std == Approx(2.0 * std::sqrt(70.0 / 101.0)).epsilon(0.02));
+  CHECK(moments(init::sparse_(w, 1.0)).high == 0.0);
+}
+
 TEST_CASE("initializers repeat with the seed, work on parameters and reach strided memory") {
   const auto draw = [] {
     manual_seed(7);
@@ -141,4 +168,8 @@ TEST_CASE("initializers refuse what they cannot fill") {
   CHECK_THROWS_AS(init::uniform_(zeros({3}, {.dtype = int64})), DTypeError);
   CHECK_THROWS_AS(init::trunc_normal_(empty({3}), 0.0, 1.0, 2.0, -2.0), ValueError);
   CHECK_THROWS_AS(init::zeros_(Tensor()), ValueError);
+  CHECK_THROWS_AS(init::eye_(empty({3})), ValueError);
+  CHECK_THROWS_AS(init::dirac_(empty({3, 3})), ValueError);
+  CHECK_THROWS_AS(init::dirac_(empty({3, 3, 1}), 2), ValueError);
+  CHECK_THROWS_AS(init::sparse_(empty({3, 3}), 1.5), ValueError);
 }

@@ -2,9 +2,9 @@
 
 #include "norma/core/factory.h"
 #include "norma/core/grad_mode.h"
+#include "norma/core/gradcheck.h"
 #include "norma/core/random.h"
 #include "norma/core/required_ops.h"
-#include "norma/core/tensor_impl.h"
 
 #include <algorithm>
 #include <cmath>
@@ -83,16 +83,7 @@ Tensor converted(const Tensor& tensor, DType dtype) {
 }
 
 Tensor noncontiguous(const Tensor& tensor) {
-  if (!tensor.defined()) return {};
-  Shape reversed = tensor.shape();
-  std::reverse(reversed.begin(), reversed.end());
-  reversed.push_back(2);
-  const Tensor buffer = zeros(reversed, {.dtype = tensor.dtype(), .device = tensor.device()});
-  Shape strides;
-  for (std::int64_t i = tensor.dim() - 1; i >= 0; --i) strides.push_back(buffer.strides()[i]);
-  const Tensor view = detail::make_view(buffer, tensor.shape(), strides, 1);
-  detail::copy(view, tensor);
-  return view;
+  return tensor.defined() ? norma::detail::noncontiguous_copy(tensor) : Tensor();
 }
 
 Tensor random(const Shape& shape, std::uint64_t seed, double low, double high) {
