@@ -34,6 +34,52 @@ TEST_CASE("a large mean does not spoil the statistics") {
   const Tensor x = (random({16, 1024}, 1, -1.7, 1.7) + 1e4).to(float32);
   const Tensor exact = composite::layer_norm(x.to(float64), {1024});
   CHECK(allclose(layer_norm(x, {1024}), exact, {1e-5, 1e-5}));
+
+  // Backward has the mean in float32, half a unit (1e4 * 2^-24) off at worst, and so has each
+  // normalized value: once in dx, where factors of 1/sqrt(width) meet it, 16 times in dweight.
+  const double off = 1e4 / 0x1p24;
+  const auto gradients = [&](DType dtype, auto norm) {
+    const TensorList leaves{x.to(dtype).detach().requires_grad_(),
+                            random({1024}, 2, 0.5, 1.5).to(float32).to(dtype).requires_grad_(),
+                            random({1024}, 3).to(float32).to(dtype).requires_grad_()};
+    const Tensor dy = random({16, 1024}, 4).to(float32).to(dtype);
+    return grad({norm(leaves[0], {1024}, leaves[1], leaves[2], 1e-5)}, leaves,
+                {.grad_outputs = {dy}});
+  };
+  const TensorList kernel = gradients(float32, layer_norm);
+  const TensorList definition = gradients(float64, composite::layer_norm);
+  CHECK(allclose(kernel[0], definition[0], {1e-5, off}));
+  CHECK(allclose(kernel[1], definition[1], {1e-5, 16 * off}));
+  CHECK(allclose(kernel[2], definition[2], {1e-5, 1e-5}));
+}
+
+TEST_CASE("norms do not ask where their memory starts") {
+  // One element past an aligned block.
+  const auto shifted = [](const Tensor& x) {
+    const Tensor result =
+        empty({x.numel() + 1}, {.dtype = x.dtype()}).narrow(0, 1, x.numel()).view(x.shape());
+    return result.copy_(x.detach()).requires_grad_();
+  };
+  for (const DType dtype : {float32, float64, float16, bfloat16}) {
+    INFO(dtype_name(dtype));
+    const Tensor x = random({5, 131}, 1).to(dtype).requires_grad_();
+    const Tensor weight = random({131}, 2).to(dtype).requires_grad_();
+    const Tensor bias = random({131}, 3).to(dtype).requires_grad_();
+    const Tensor dy = random({5, 131}, 4).to(dtype);
+    const auto run = [](const TensorList& in, const Tensor& cotangent) {
+      const TensorList outputs{layer_norm(in[0], {131}, in[1], in[2]),
+                               rms_norm(in[0], {131}, in[1])};
+      TensorList results = grad(outputs, in, {.grad_outputs = {cotangent, cotangent}});
+      results.insert(results.end(), outputs.begin(), outputs.end());
+      return results;
+    };
+    const TensorList moved{shifted(x), shifted(weight), shifted(bias)};
+    REQUIRE(moved[0].is_contiguous());
+    REQUIRE(reinterpret_cast<std::uintptr_t>(moved[0].raw_data()) % 16 != 0);
+    const TensorList aligned = run({x, weight, bias}, dy);
+    const TensorList unaligned = run(moved, shifted(dy).detach());
+    for (std::size_t i = 0; i < aligned.size(); ++i) CHECK(bitwise_equal(unaligned[i], aligned[i]));
+  }
 }
 
 TEST_CASE("a constant row gives the bias, and no NaN") {

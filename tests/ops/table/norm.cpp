@@ -5,9 +5,16 @@
 #include "ops/table/norm.h"
 #include "support/compare.h"
 
+#include <cmath>
+#include <limits>
+
 namespace norma::test {
 
 namespace {
+
+/// `usual`, but a large one for narrow rows: three random numbers may lie so close that the
+/// gradient is ill-conditioned in float32.
+double eps_for(std::int64_t width, double usual) { return width < 31 ? 0.1 : usual; }
 
 OpEntry layer_norm_entry() {
   OpEntry entry{.name = "layer_norm"};
@@ -33,11 +40,9 @@ OpEntry layer_norm_entry() {
   add("two normalized dimensions", random({2, 2, 3}, 8), {2, 3}, true, true);
   add("four dimensions", random({2, 1, 2, 4}, 9), {4}, true, true);
   add("no rows", random({0, 4}, 10), {4}, true, true);
-  // A large eps: three random numbers may lie so close that the gradient is ill-conditioned in
-  // float32.
   for (const auto& [rows, width] : museum)
-    add(fmt::format("{} x {}", rows, width), random({rows, width}, 11), {width}, true, true, 0.1,
-        true);
+    add(fmt::format("{} x {}", rows, width), random({rows, width}, 11), {width}, true, true,
+        eps_for(width, 1e-5), true);
   add("many rows, two normalized dimensions", random({65537, 1, 2}, 12), {1, 2}, true, true, 0.1,
       true);
 
@@ -72,7 +77,8 @@ OpEntry rms_norm_entry() {
   add("two normalized dimensions", random({2, 2, 3}, 25), {2, 3}, true, 1e-6);
   add("no rows", random({0, 4}, 26), {4}, true, 1e-6);
   for (const auto& [rows, width] : museum)
-    add(fmt::format("{} x {}", rows, width), random({rows, width}, 27), {width}, true, 1e-3, true);
+    add(fmt::format("{} x {}", rows, width), random({rows, width}, 27), {width}, true,
+        eps_for(width, 1e-6), true);
 
   const Tensor x = ones({2, 3});
   entry.errors = {{"shape",
@@ -89,6 +95,15 @@ OpEntry rms_norm_entry() {
   return entry;
 }
 
+/// What float32 leaves of a sum of `rows` cotangents, uniform in [-1, 1]. Partial sums walk
+/// randomly: the k-th of a chain is sqrt(k / 3) large, and rounded to half an eps of that; with 64
+/// chains (ops/cpu/norm.cpp) that adds up to this standard deviation, of which three are allowed.
+double rounding_of_sum(std::int64_t rows) {
+  const double n = static_cast<double>(rows);
+  const double half_eps = 0.5 * static_cast<double>(std::numeric_limits<float>::epsilon());
+  return 3.0 * half_eps * std::sqrt(n * (n / 64.0) / 2.0 / 3.0);
+}
+
 }  // namespace
 
 OpEntry split_many_rows(OpEntry& entry) {
@@ -99,8 +114,8 @@ OpEntry split_many_rows(OpEntry& entry) {
   std::erase_if(entry.samples, is_long);
   many.no_errors_because = "the same operation as above";
   many.tolerances = entry.tolerances;
-  many.tolerances[float32] = {2e-5, 5e-4};
-  many.reason = "65537 terms of size 1 cancel in dweight and dbias: float32 leaves 1e-4";
+  many.tolerances[float32] = {2e-5, rounding_of_sum(65537)};
+  many.reason = "65537 terms cancel in dweight and dbias";
   if (!entry.reason.empty()) many.reason += "; " + entry.reason;
   return many;
 }

@@ -10,9 +10,9 @@ namespace norma::test {
 struct Size {
   std::int64_t rows, width;
 };
-inline constexpr Size museum[] = {{1, 1},     {2, 3},    {31, 31},  {33, 32},   {31, 33},
-                                  {2, 255},   {33, 768}, {3, 1023}, {2, 1024},  {3, 1025},
-                                  {33, 2048}, {2, 4096}, {2, 8197}, {2, 65536}, {65537, 3}};
+inline constexpr Size museum[] = {
+    {1, 1},    {2, 3},    {31, 31},   {33, 32},  {31, 33},  {2, 255},  {33, 768},  {3, 1023},
+    {2, 1024}, {3, 1025}, {33, 2048}, {2, 4096}, {2, 8192}, {2, 8197}, {2, 65536}, {65537, 3}};
 
 /// A sample of an operation with one output.
 template <class Run, class Composite>
