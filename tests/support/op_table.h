@@ -48,7 +48,8 @@ struct OpEntry {
   bool second_order = true;    ///< false needs a `reason`
   bool thread_dependent =
       false;  ///< goes through the matrix product library: equal to rounding only
-  std::string no_errors_because = {};  ///< why `errors` is empty
+  std::string no_errors_because = {};   ///< why `errors` is empty
+  std::string no_threads_because = {};  ///< why no sample has elements for two threads
   /// Where the default of the suite (by dtype) does not fit; each needs a `reason`.
   std::map<DType, Tolerance> tolerances = {};
   std::string reason = {};

@@ -73,8 +73,7 @@ std::vector<OpSample> attention_samples() {
       attention_sample("cross attention", {.queries = 2, .keys = 5}),
       attention_sample("causal", {}, {.is_causal = true}),
       attention_sample("causal, more keys", {.queries = 2, .keys = 4}, {.is_causal = true}),
-      attention_sample("causal, more queries: rows without keys", {.queries = 4, .keys = 2},
-                       {.is_causal = true}),
+      attention_sample("causal, more queries", {.queries = 4, .keys = 2}, {.is_causal = true}),
       attention_sample("scale", {}, {.scale = -0.7}),
       attention_sample("softcap", {}, {.scale = 2.0, .softcap = 0.8}),
       attention_sample("trailing padding", {.batch = 2, .heads = 1, .kv_heads = 1, .keys = 4},
@@ -185,7 +184,8 @@ std::vector<OpErrorSample> attention_errors() {
   };
 }
 
-OpSample rope_sample(std::string label, const Shape& shape, std::int64_t rotary, bool interleaved) {
+OpSample rope_sample(std::string label, const Shape& shape, std::int64_t rotary, bool interleaved,
+                     bool large = false) {
   const RopeTables tables =
       rope_tables(shape[shape.size() - 2], rotary, 100.0, 3, {.dtype = float64});
   return {.label = std::move(label),
@@ -198,7 +198,8 @@ OpSample rope_sample(std::string label, const Shape& shape, std::int64_t rotary,
               [=](const TensorList& x) {
                 return TensorList{composite::apply_rope(x[0], tables.cos, tables.sin,
                                                         {.interleaved = interleaved})};
-              }};
+              },
+          .large = large};
 }
 
 OpEntry rope_op() {
@@ -211,6 +212,8 @@ OpEntry rope_op() {
       rope_sample("matrix", {3, 2}, 2, false),
       rope_sample("five dimensions", {2, 1, 2, 3, 2}, 2, false),
       rope_sample("no positions", {2, 2, 0, 4}, 4, false),
+      rope_sample("two threads", {2, 3, 257, 48}, 48, false, true),
+      rope_sample("two threads, neighbours", {2, 3, 257, 48}, 32, true, true),
   };
   const auto call = [](const Shape& shape, std::int64_t length, std::int64_t rotary) {
     return [=] { apply_rope(zeros(shape), rope_tables(length, rotary)); };
@@ -240,6 +243,7 @@ void add_attention_ops(OpTable& table) {
   attention.samples = attention_samples();
   attention.errors = attention_errors();
   attention.thread_dependent = true;
+  attention.no_threads_because = "work grows with the square of the length: blocks are enough";
   table.push_back(std::move(attention));
   table.push_back(rope_op());
 }

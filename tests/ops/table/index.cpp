@@ -17,6 +17,11 @@ OpSample sample(const char* label, const TensorList& inputs, const OpFunction& r
   return {label, inputs, run};
 }
 
+/// One with elements for two threads.
+OpSample many(const char* label, const TensorList& inputs, const OpFunction& run) {
+  return {.label = label, .inputs = inputs, .run = run, .large = true};
+}
+
 void add_picking(OpTable& table) {
   const Tensor x = random({3, 4}, 1);
   const auto gather_along = [](std::int64_t dim) {
@@ -30,7 +35,9 @@ void add_picking(OpTable& table) {
                           gather_along(1)),
                    sample("vector", {random({5}, 4), indices({3}, 5)}, gather_along(-1)),
                    sample("scalar", {random({}, 4), indices({}, 1)}, gather_along(0)),
-                   sample("no indices", {random({3, 4}, 4), indices({3, 0}, 1)}, gather_along(1))},
+                   sample("no indices", {random({3, 4}, 4), indices({3, 0}, 1)}, gather_along(1)),
+                   many("two threads", {random({257, 63}, 5), indices({257, 263}, 63)},
+                        gather_along(1))},
        .errors = {
            {"range",
             [=] {
@@ -52,7 +59,9 @@ void add_picking(OpTable& table) {
        .samples = {sample("rows", {random({3, 4}, 1), indices({5}, 3)}, select_along(0)),
                    sample("middle", {random({2, 4, 3}, 2), indices({2}, 4)}, select_along(1)),
                    sample("last", {random({2, 4}, 3), indices({3}, 4)}, select_along(-1)),
-                   sample("no indices", {random({2, 4}, 3), indices({0}, 1)}, select_along(1))},
+                   sample("no indices", {random({2, 4}, 3), indices({0}, 1)}, select_along(1)),
+                   many("two threads", {random({63, 263}, 4), indices({257}, 63)},
+                        select_along(0))},
        .errors = {{"range",
                    [=] {
                      index_select(x, 0, tensor({0, -1}));
@@ -68,7 +77,7 @@ void add_picking(OpTable& table) {
 void add_placing(OpTable& table) {
   const Tensor x = random({3, 4}, 1);
   using Scatter = Tensor (*)(const Tensor&, std::int64_t, const Tensor&, const Tensor&);
-  const auto add = [&](const char* name, Scatter f, const Tensor& rows) {
+  const auto add = [&](const char* name, Scatter f, const Tensor& rows, const Tensor& many_rows) {
     const auto along = [f](std::int64_t dim) {
       return [=](const TensorList& in) { return TensorList{f(in[0], dim, in[1], in[2])}; };
     };
@@ -83,7 +92,12 @@ void add_placing(OpTable& table) {
                              random({2, 3, 2}, 6)},
                             along(1)),
                      sample("no indices",
-                            {random({2, 3}, 7), indices({2, 0}, 1), random({2, 2}, 8)}, along(1))},
+                            {random({2, 3}, 7), indices({2, 0}, 1), random({2, 2}, 8)}, along(1)),
+                     many("two threads, rows",
+                          {random({257, 263}, 9), many_rows, random({257, 263}, 10)}, along(1)),
+                     many("two threads, columns",
+                          {random({263, 257}, 9), many_rows.t(), random({263, 257}, 10)},
+                          along(0))},
          .errors = {{"range",
                      [=] {
                        f(x, 1, full({3, 1}, 7, {.dtype = int64}), x);
@@ -100,8 +114,10 @@ void add_placing(OpTable& table) {
                      },
                      "src must have the dtype of input"}}});
   };
-  add("scatter", scatter, tensor({{3, 0}, {1, 2}, {0, 1}}));
-  add("scatter_add", scatter_add, tensor({{3, 3}, {1, 2}, {0, 0}}));
+  // scatter has a gradient only where no two indices of a row agree.
+  const Tensor backwards = arange(262, -1, -1).unsqueeze(0).expand({257, 263});
+  add("scatter", scatter, tensor({{3, 0}, {1, 2}, {0, 1}}), backwards);
+  add("scatter_add", scatter_add, tensor({{3, 3}, {1, 2}, {0, 0}}), indices({257, 263}, 263));
 }
 
 void add_embedding(OpTable& table) {
@@ -115,7 +131,7 @@ void add_embedding(OpTable& table) {
                    sample("scalar", {indices({}, 7), weight}, look_up(std::nullopt)),
                    sample("no tokens", {indices({0, 4}, 7), weight}, look_up(std::nullopt)),
                    {"many repeats",
-                    {indices({40, 100}, 300), random({300, 16}, 2)},
+                    {indices({50, 100}, 300), random({300, 16}, 2)},
                     look_up(std::nullopt),
                     [](const TensorList& in) {
                       const Tensor rows = one_hot(in[0], 300).to(in[1].dtype());
@@ -136,7 +152,9 @@ void add_embedding(OpTable& table) {
   table.push_back(
       {.name = "one_hot",
        .samples = {sample("matrix", {indices({2, 3}, 4)},
-                          [](const TensorList& in) { return TensorList{one_hot(in[0], 4)}; })},
+                          [](const TensorList& in) { return TensorList{one_hot(in[0], 4)}; }),
+                   many("two threads", {indices({257}, 263)},
+                        [](const TensorList& in) { return TensorList{one_hot(in[0], 263)}; })},
        .errors = {{"range",
                    [] {
                      one_hot(tensor({0, 5}), 4);
@@ -157,7 +175,8 @@ void add_joining(OpTable& table) {
                           joined(0)),
                    sample("columns", {random({2, 1}, 1), random({2, 3}, 2)}, joined(-1)),
                    sample("one of no size", {random({2, 3}, 1), random({2, 0}, 2)}, joined(1)),
-                   sample("alone", {random({2, 3}, 1)}, joined(0))},
+                   sample("alone", {random({2, 3}, 1)}, joined(0)),
+                   many("two threads", {random({257, 200}, 3), random({257, 63}, 4)}, joined(1))},
        .errors = {{"none", [] { cat({}); }, "needs at least one tensor; got none"},
                   {"scalar", [] { cat({random({}, 1)}); }, "got a scalar; use stack"},
                   {"sizes",
@@ -171,7 +190,9 @@ void add_joining(OpTable& table) {
   table.push_back({.name = "stack",
                    .samples = {sample("front", {random({2, 3}, 1), random({2, 3}, 2)}, stacked(0)),
                                sample("back", {random({2, 3}, 1), random({2, 3}, 2)}, stacked(-1)),
-                               sample("scalars", {random({}, 1), random({}, 2)}, stacked(0))},
+                               sample("scalars", {random({}, 1), random({}, 2)}, stacked(0)),
+                               many("two threads", {random({257, 131}, 3), random({257, 131}, 4)},
+                                    stacked(-1))},
                    .errors = {{"shapes",
                                [=] {
                                  stack({x, random({3, 2}, 1)});

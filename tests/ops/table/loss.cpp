@@ -13,6 +13,14 @@ Tensor classes(const std::vector<std::int64_t>& values, const Shape& shape) {
   return from_values(values, shape);
 }
 
+/// 65 of 1023 classes.
+Tensor many_classes() {
+  std::vector<std::int64_t> values(65);
+  for (std::size_t i = 0; i < values.size(); ++i)
+    values[i] = static_cast<std::int64_t>(i * 37 % 1023);
+  return classes(values, {65});
+}
+
 OpEntry cross_entropy_entry() {
   OpEntry entry{.name = "cross_entropy"};
   const auto add = [&](const std::string& label, const Tensor& logits, const Tensor& target,
@@ -52,10 +60,8 @@ OpEntry cross_entropy_entry() {
       {.label_smoothing = 0.2, .reduction = Reduction::none});
   add("empty", random({0, 5}, 5), classes({}, {0}), {}, {.reduction = Reduction::sum});
   add("one class", random({3, 1}, 6), classes({0, 0, 0}, {3}), {}, {});
-  std::vector<std::int64_t> many(65);
-  for (std::size_t i = 0; i < many.size(); ++i) many[i] = static_cast<std::int64_t>(i * 37 % 1023);
-  add("wide rows", random({65, 1023}, 7, -5.0, 5.0), classes(many, {65}), {},
-      {.label_smoothing = 0.1}, true);
+  add("wide rows", random({65, 1023}, 7, -5.0, 5.0), many_classes(), {}, {.label_smoothing = 0.1},
+      true);
 
   const auto call = [](const Tensor& x, const Tensor& t, const CrossEntropyOptions& options = {}) {
     return [=] { cross_entropy(x, t, options); };
@@ -80,6 +86,11 @@ OpEntry nll_entry() {
                              [=](const TensorList& in) {
                                return TensorList{nll_loss(in[0], in[1], {.reduction = reduction})};
                              }});
+  entry.samples.push_back(
+      {.label = "wide rows",
+       .inputs = {random({65, 1023}, 12, -3.0, -0.1), many_classes()},
+       .run = [](const TensorList& in) { return TensorList{nll_loss(in[0], in[1])}; },
+       .large = true});
   entry.errors = {{"class", [] { nll_loss(ones({2, 3}), classes({0, 3}, {2})); }, "got 3"}};
   return entry;
 }
@@ -100,6 +111,16 @@ OpEntry bce_entry() {
                                    in[0], in[1], {.pos_weight = in[2], .reduction = reduction})};
                              }});
   }
+  entry.samples.push_back(
+      {.label = "two threads",
+       .inputs = {random({257, 263}, 24, -4.0, 4.0), random({257, 263}, 25, 0.0, 1.0),
+                  random({263}, 26, 0.5, 3.0)},
+       .run =
+           [](const TensorList& in) {
+             return TensorList{
+                 binary_cross_entropy_with_logits(in[0], in[1], {.pos_weight = in[2]})};
+           },
+       .large = true});
   entry.errors = {
       {"shapes",
        [] {
@@ -122,6 +143,11 @@ OpEntry mse_entry() {
                              [=](const TensorList& in) {
                                return TensorList{mse_loss(in[0], in[1], {.reduction = reduction})};
                              }});
+  entry.samples.push_back(
+      {.label = "two threads",
+       .inputs = {random({257, 263}, 33), random({257, 263}, 34)},
+       .run = [](const TensorList& in) { return TensorList{mse_loss(in[0], in[1])}; },
+       .large = true});
   entry.errors = {{"shapes", [] { mse_loss(ones({2, 1}), ones({2})); }, "one shape"}};
   return entry;
 }

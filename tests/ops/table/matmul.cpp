@@ -34,7 +34,7 @@ OpEntry matmul_op() {
       matmul_sample("empty sum in a batch", {2, 3, 0}, {0, 2}),
       matmul_sample("empty batch", {0, 3, 4}, {4, 2}),
       matmul_sample("more than a block", {130, 67}, {67, 33}, true),
-      matmul_sample("many small ones", {40, 17, 9}, {40, 9, 5}, true),
+      matmul_sample("many small ones", {96, 17, 9}, {96, 9, 5}, true),
       {.label = "transposed views",
        .inputs = {random({4, 3}, 3), random({2, 4}, 4)},
        .run = [](const TensorList& x) { return TensorList{matmul(x[0].t(), x[1].t())}; }},
@@ -82,6 +82,7 @@ OpEntry matmul_op() {
       {"undefined", [] { matmul(Tensor(), zeros({2})); }, "undefined"},
   };
   op.thread_dependent = true;
+  op.no_threads_because = "work grows faster than the elements: many small ones are enough";
   return op;
 }
 
@@ -92,6 +93,7 @@ OpEntry mm_op() {
                  .run = [](const TensorList& x) { return TensorList{mm(x[0], x[1])}; }}};
   op.errors = {{"batch", [] { mm(zeros({2, 3, 4}), zeros({4, 2})); }, "must be matrices"}};
   op.thread_dependent = true;
+  op.no_threads_because = "runs matmul";
   return op;
 }
 
@@ -102,6 +104,7 @@ OpEntry bmm_op() {
                  .run = [](const TensorList& x) { return TensorList{bmm(x[0], x[1])}; }}};
   op.errors = {{"no broadcasting", [] { bmm(zeros({1, 3, 4}), zeros({2, 4, 2})); }, "[B, M, K]"}};
   op.thread_dependent = true;
+  op.no_threads_because = "runs matmul";
   return op;
 }
 
@@ -123,6 +126,10 @@ OpEntry addmm_op() {
       {.label = "empty sum",
        .inputs = {random({2, 4}, 1), random({2, 0}, 2), random({0, 4}, 3)},
        .run = run},
+      {.label = "two threads",
+       .inputs = {random({263}, 4), random({257, 9}, 5), random({9, 263}, 6)},
+       .run = run,
+       .large = true},
   };
   op.errors = {
       {"input shape",
@@ -173,7 +180,7 @@ OpEntry linear_op() {
       linear_sample("no rows", {0, 4}, {2, 4}, true, Activation::relu),
       linear_sample("no in_features", {3, 0}, {2, 0}, true, Activation::silu),
       linear_sample("no out_features", {3, 4}, {0, 4}, true, Activation::none),
-      linear_sample("many blocks of rows", {1700, 33}, {17, 33}, true, Activation::gelu, true),
+      linear_sample("many blocks of rows", {2100, 33}, {17, 33}, true, Activation::gelu, true),
       linear_sample("classifier head", {64, 128}, {2, 128}, true, Activation::none, true),
   };
   op.errors = {

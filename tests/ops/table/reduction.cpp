@@ -76,6 +76,16 @@ OpSample on_distinct(const char* label, const Shape& shape, const F& f) {
   return {label, {distinct(shape)}, [f](const TensorList& in) { return TensorList{f(in[0])}; }};
 }
 
+/// Rows and columns for two threads. Multiples of 1/64 in [0, 1): every dtype has the same ties.
+template <class F>
+OpSample on_many(const char* label, const F& f) {
+  const Tensor x = random({257, 263}, 23, 0.0, 64.0).to(int64).to(float64) / 64.0;
+  return {.label = label,
+          .inputs = {x},
+          .run = [f](const TensorList& in) { return TensorList{f(in[0])}; },
+          .large = true};
+}
+
 void add_extrema(OpTable& table) {
   const Tensor empty_rows = zeros({2, 0}, {.dtype = float64});
   const Tensor x = distinct({2, 3});
@@ -88,7 +98,9 @@ void add_extrema(OpTable& table) {
                                  [f](auto& t) {
                                    return f(t, {0, 1}, false);
                                  }),
-                     on_distinct("scalar", {}, [f](auto& t) { return f(t, {}, false); })},
+                     on_distinct("scalar", {}, [f](auto& t) { return f(t, {}, false); }),
+                     on_many("many rows", [f](auto& t) { return f(t, {1}, false); }),
+                     on_many("many columns", [f](auto& t) { return f(t, {0}, false); })},
          .errors = {{"nothing", [=] { f(empty_rows, {1}, false); },
                      "must have elements; got shape [2, 0]"},
                     {"dim", [=] { f(x, {2}, false); }, std::string("[") + name + "] dimension"}}});
@@ -103,7 +115,8 @@ void add_extrema(OpTable& table) {
          .samples = {on_distinct("columns", {3, 4}, [f](auto& t) { return f(t, 0, false).values; }),
                      on_distinct("rows, kept", {2, 2, 3},
                                  [f](auto& t) { return f(t, -1, true).values; }),
-                     on_distinct("scalar", {}, [f](auto& t) { return f(t, 0, false).values; })},
+                     on_distinct("scalar", {}, [f](auto& t) { return f(t, 0, false).values; }),
+                     on_many("many rows", [f](auto& t) { return f(t, 1, false).values; })},
          .errors = {{"nothing", [=] { f(empty_rows, 1, false); }, "must have elements"}}});
   };
   at("max", max);
@@ -114,7 +127,8 @@ void add_extrema(OpTable& table) {
     table.push_back(
         {.name = name,
          .samples = {on_distinct("rows", {3, 4}, [f](auto& t) { return f(t, 1, false); }),
-                     on_distinct("columns", {3, 4}, [f](auto& t) { return f(t, 0, true); })},
+                     on_distinct("columns", {3, 4}, [f](auto& t) { return f(t, 0, true); }),
+                     on_many("many columns", [f](auto& t) { return f(t, 0, false); })},
          .errors = {{"nothing", [=] { f(empty_rows, 1, false); }, "must have elements"}},
          .differentiable = false});
   };
@@ -155,6 +169,11 @@ void add_reduction_ops(OpTable& table) {
        {tensor({{1.5, 0.0, -2.0}, {0.0, 3.0, 0.0}, {1.0, 2.0, -0.5}}, {.dtype = float64})},
        [](const TensorList& in) { return TensorList{prod(in[0], {1})}; },
        [](const TensorList& in) { return TensorList{composite::prod(in[0], {1})}; }});
+  // Near 1: products of 263 of them stay in range.
+  table.back().samples.push_back(reduce(
+      "many rows", random({257, 263}, 24, 0.95, 1.05),
+      [](const TensorList& in) { return TensorList{prod(in[0], {1})}; },
+      [](const TensorList& in) { return TensorList{composite::prod(in[0], {1})}; }, true));
   table.push_back({.name = "logsumexp",
                    .samples = usual_samples(logsumexp, composite::logsumexp),
                    .errors = usual_errors("logsumexp", logsumexp)});
@@ -168,7 +187,8 @@ void add_reduction_ops(OpTable& table) {
   table.push_back({.name = "cumsum",
                    .samples = {on_distinct("rows", {3, 4}, [](auto& t) { return cumsum(t, 1); }),
                                on_distinct("columns", {3, 4}, [](auto& t) { return cumsum(t, 0); }),
-                               on_distinct("scalar", {}, [](auto& t) { return cumsum(t, 0); })},
+                               on_distinct("scalar", {}, [](auto& t) { return cumsum(t, 0); }),
+                               on_many("many rows", [](auto& t) { return cumsum(t, 1); })},
                    .errors = {{"dim", [=] { cumsum(integers, 2); }, "[cumsum] dimension"}}});
   table.push_back(
       {.name = "sum_to_size",
@@ -180,7 +200,8 @@ void add_reduction_ops(OpTable& table) {
                    on_distinct("as it is", {2, 3},
                                [](auto& t) {
                                  return sum_to_size(t, {2, 3});
-                               })},
+                               }),
+                   on_many("many columns", [](auto& t) { return sum_to_size(t, {263}); })},
        .errors = {
            {"shape", [=] { sum_to_size(integers, {2}); }, "must broadcast to [2, 3]; got [2]"}}});
 
@@ -188,7 +209,8 @@ void add_reduction_ops(OpTable& table) {
     table.push_back(
         {.name = name,
          .samples = {on_distinct("all", {2, 3}, [f](auto& t) { return f(t, {}, false); }),
-                     on_distinct("rows", {2, 3}, [f](auto& t) { return f(t, {1}, true); })},
+                     on_distinct("rows", {2, 3}, [f](auto& t) { return f(t, {1}, true); }),
+                     on_many("many rows", [f](auto& t) { return f(t, {1}, false); })},
          .errors = usual_errors(name, f),
          .differentiable = false});
   };

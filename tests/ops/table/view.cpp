@@ -4,6 +4,7 @@
 #include "support/compare.h"
 #include "support/op_table.h"
 
+#include <algorithm>
 #include <limits>
 
 namespace norma::test {
@@ -15,14 +16,26 @@ OpSample unary(const char* label, const Shape& shape, const F& f) {
   return {label, {random(shape, 11)}, [f](const TensorList& in) { return TensorList{f(in[0])}; }};
 }
 
+/// The same with elements for two threads.
+template <class F>
+OpSample many(const char* label, const F& f) {
+  OpSample sample = unary(label, {257, 263}, f);
+  sample.large = true;
+  return sample;
+}
+
 /// A sample of an operation with one input and several results.
 template <class F>
 OpSample pieces(const char* label, const Shape& shape, const F& f) {
   return {label, {random(shape, 12)}, [f](const TensorList& in) { return f(in[0]); }};
 }
 
+/// Its square is 2^64, which wraps to 0.
+constexpr std::int64_t huge = std::int64_t{1} << 32;
+
 void add_shape_ops(OpTable& table) {
   const Tensor x = random({2, 3}, 1);
+  const Tensor empty_rows = zeros({2, 0});
   table.push_back({.name = "alias",
                    .samples = {unary("matrix", {2, 3}, [](auto& t) { return alias(t); })},
                    .errors = {},
@@ -59,7 +72,17 @@ void add_shape_ops(OpTable& table) {
                                  view(x, {-2, 3});
                                },
                                "sizes must be at least 0"},
-                              {"strides", [x] { view(x.t(), {6}); }, "use reshape"}}});
+                              {"strides", [x] { view(x.t(), {6}); }, "use reshape"},
+                              {"past the integers",
+                               [empty_rows] {
+                                 view(empty_rows, {huge, huge});
+                               },
+                               "fewer than 2^63 elements; got shape [4294967296, 4294967296]"},
+                              {"inferred past the integers",
+                               [x] {
+                                 view(x, {huge, huge, -1});
+                               },
+                               "fewer than 2^63"}}});
   table.push_back(
       {.name = "reshape",
        .samples = {unary("plain", {2, 3, 2},
@@ -149,14 +172,23 @@ void add_order_ops(OpTable& table) {
                      expand(x, {2, 4});
                    },
                    "only sizes of 1"},
-                  {"rank", [x] { expand(x, {3}); }, "needs a size for each of the 2 dimensions"}}});
+                  {"rank", [x] { expand(x, {3}); }, "needs a size for each of the 2 dimensions"},
+                  {"past the integers",
+                   [] {
+                     expand(zeros({1, 1}), {huge, huge});
+                   },
+                   "[expand] a tensor must have fewer than 2^63"}}});
   table.push_back(
       {.name = "contiguous",
-       .samples = {unary("of a transpose", {2, 3}, [](auto& t) { return contiguous(t.t()); })},
+       .samples = {unary("of a transpose", {2, 3}, [](auto& t) { return contiguous(t.t()); }),
+                   many("of a large transpose", [](auto& t) { return contiguous(t.t()); }),
+                   many("of large pieces",
+                        [](auto& t) { return contiguous(narrow(t, 1, 1, 256)); })},
        .errors = {},
        .no_errors_because = "takes any tensor"});
   table.push_back({.name = "clone",
                    .samples = {unary("matrix", {2, 3}, [](auto& t) { return clone(t); }),
+                               many("many", [](auto& t) { return clone(t); }),
                                unary("of a transpose", {2, 3, 2},
                                      [](auto& t) { return clone(transpose(t, 0, 2)); })},
                    .errors = {},
@@ -164,7 +196,8 @@ void add_order_ops(OpTable& table) {
   table.push_back(
       {.name = "to",
        .samples = {unary("float32", {2, 3}, [](auto& t) { return to(to(t, float64), t.dtype()); }),
-                   unary("device", {2, 3}, [](auto& t) { return to(t, t.device()); })},
+                   unary("device", {2, 3}, [](auto& t) { return to(t, t.device()); }),
+                   many("many", [](auto& t) { return to(to(t, float64), t.dtype()); })},
        .errors = {{"no such device", [x] { to(x, cuda(99)); }, "cuda"}}});
 }
 
@@ -190,7 +223,8 @@ void add_piece_ops(OpTable& table) {
                                "index must be in [-3, 2] for dimension 1; got 3"}}});
   table.push_back(
       {.name = "zero_embed",
-       .samples = {unary("middle", {2, 3}, [](auto& t) { return zero_embed(t, 1, 2, 6); })},
+       .samples = {unary("middle", {2, 3}, [](auto& t) { return zero_embed(t, 1, 2, 6); }),
+                   many("many", [](auto& t) { return zero_embed(t, 1, 2, 300); })},
        .errors = {{"room", [x] { zero_embed(x, 1, 2, 4); }, "got 3 slices from 2 in 4"}}});
   table.push_back({.name = "split",
                    .samples = {pieces("equal", {4, 2}, [](auto& t) { return split(t, 2); }),
@@ -204,11 +238,20 @@ void add_piece_ops(OpTable& table) {
                                  split(x, {1, 1}, 1);
                                },
                                "must add up to 3"},
+                              {"sum past the integers",
+                               [x] {
+                                 constexpr auto most = std::numeric_limits<std::int64_t>::max();
+                                 split(x, {most, most, 5}, 1);
+                               },
+                               "must add up to 3"},
                               {"zero", [x] { split(x, 0); }, "split_size must be positive"}}});
   table.push_back(
       {.name = "chunk",
        .samples = {pieces("three of seven", {7, 2}, [](auto& t) { return chunk(t, 3); }),
-                   pieces("more than there are", {2, 2}, [](auto& t) { return chunk(t, 5, 1); })},
+                   pieces("more than there are", {2, 2}, [](auto& t) { return chunk(t, 5, 1); }),
+                   pieces(
+                       "far more", {2, 2},
+                       [](auto& t) { return chunk(t, std::numeric_limits<std::int64_t>::max()); })},
        .errors = {{"count", [x] { chunk(x, 0); }, "chunks must be positive"}}});
   table.push_back({.name = "unbind",
                    .samples = {pieces("rows", {3, 2}, [](auto& t) { return unbind(t); }),
@@ -219,9 +262,16 @@ void add_piece_ops(OpTable& table) {
 }  // namespace
 
 void add_view_ops(OpTable& table) {
-  add_shape_ops(table);
-  add_order_ops(table);
-  add_piece_ops(table);
+  OpTable views;
+  add_shape_ops(views);
+  add_order_ops(views);
+  add_piece_ops(views);
+  for (OpEntry& entry : views) {
+    const auto is_large = [](const OpSample& sample) { return sample.large; };
+    if (std::none_of(entry.samples.begin(), entry.samples.end(), is_large))
+      entry.no_threads_because = "a view moves no elements";
+    table.push_back(std::move(entry));
+  }
 }
 
 }  // namespace norma::test
