@@ -58,6 +58,7 @@ for name, function in {"add": torch.add, "sub": torch.sub, "mul": torch.mul}.ite
     case(f"{name}_row", function, a, row)
     case(f"{name}_column", function, column, row)
 case("div", torch.div, a, positive)
+case("arithmetic", lambda x: (x + 2.5, 2.5 + x, x - 1.5, 1.5 - x, x * 3.0, 3.0 * x, x / 4.0, 2.0 / x), positive)
 case("pow_scalar", lambda x: torch.pow(x, 3.0), a)
 case("pow_of_scalar", lambda x: torch.pow(2.5, x), a)
 case("pow", torch.pow, positive, b)
