@@ -145,7 +145,7 @@ case("one_hot", lambda i: F.one_hot(i, 5), torch.randint(0, 5, (3, 2)))
 case("embedding", lambda i, w: F.embedding(i, w, padding_idx=2), torch.randint(0, 5, (3, 6)), rand(5, 4))
 
 # matrix products
-case("matmul_2d", torch.matmul, rand(3, 4), rand(4, 5))
+case("matmul", torch.matmul, rand(3, 4), rand(4, 5))
 case("matmul_batched", torch.matmul, rand(2, 1, 3, 4), rand(5, 4, 2))
 case("matmul_vector", torch.matmul, rand(2, 3, 4), rand(4))
 case("mm", torch.mm, rand(3, 4), rand(4, 2))

@@ -145,7 +145,7 @@ std::map<std::string, OpFunction> view_cases() {
 
 std::map<std::string, OpFunction> model_cases() {
   std::map<std::string, OpFunction> cases;
-  for (const char* name : {"matmul_2d", "matmul_batched", "matmul_vector"})
+  for (const char* name : {"matmul", "matmul_batched", "matmul_vector"})
     cases[name] = [](In in) { return TensorList{matmul(in[0], in[1])}; };
   cases["mm"] = [](In in) { return TensorList{mm(in[0], in[1])}; };
   cases["bmm"] = [](In in) { return TensorList{bmm(in[0], in[1])}; };

@@ -45,7 +45,7 @@ OpEntry binary(const char* name, Binary function, double low, double high) {
                    pair("middle dimension", {2, 1, 3}, {2, 4, 1}),
                    pair("empty", {0, 3}, {3}),
                    pair("two threads", {257, 263}, {257, 263}, true),
-                   pair("two threads, broadcast", {257, 1}, {263}, true)};
+                   pair("two threads, broadcast", {2, 1, 20000}, {2, 20000}, true)};
   entry.errors = {{"shapes",
                    [function] {
                      function(zeros({2, 3}), zeros({2, 4}));
@@ -71,30 +71,38 @@ OpEntry predicate(const char* name, Unary function) {
   return entry;
 }
 
-/// Arithmetic with a number on either side.
-OpEntry with_scalar(const char* name, TensorList (*function)(const TensorList&), double low,
-                    double high) {
+/// Operations of a number and a tensor.
+OpEntry with_scalar(const char* name, const std::vector<std::pair<const char*, Unary>>& calls,
+                    double low, double high) {
   OpEntry entry{.name = name};
-  entry.samples = {{"matrix", {random({3, 5}, 21, low, high)}, function},
-                   {"scalar", {random({}, 22, low, high)}, function},
-                   {"empty", {random({2, 0}, 23, low, high)}, function},
-                   {.label = "two threads",
-                    .inputs = {random({257, 263}, 24, low, high)},
-                    .run = function,
-                    .large = true}};
+  for (const auto& [text, function] : calls) {
+    const auto sample = [&, text = text, function = function](const char* what, const Shape& shape,
+                                                              bool large = false) {
+      return OpSample{
+          .label = fmt::format("{}, {}", text, what),
+          .inputs = {random(shape, 21, low, high)},
+          .run = [function](const TensorList& in) { return TensorList{function(in[0])}; },
+          .large = large};
+    };
+    for (const OpSample& added : {sample("matrix", {3, 5}), sample("scalar", {}),
+                                  sample("empty", {2, 0}), sample("two threads", {257, 263}, true)})
+      entry.samples.push_back(added);
+  }
   entry.no_errors_because = "same front door as the operation of two tensors";
   return entry;
 }
 
 void add_scalar_ops(OpTable& table) {
-  table.push_back(with_scalar(
-      "arithmetic with scalars",
-      [](const TensorList& in) {
-        const Tensor& x = in[0];
-        return TensorList{x + 2.5, 2.5 + x, x - 1.5, 1.5 - x, x * 3.0,
-                          3.0 * x, x / 4.0, 2.0 / x, -x};
-      },
-      0.5, 2.0));
+  table.push_back(with_scalar("arithmetic with scalars",
+                              {{"x + 2.5", [](const Tensor& x) { return x + 2.5; }},
+                               {"2.5 + x", [](const Tensor& x) { return 2.5 + x; }},
+                               {"x - 1.5", [](const Tensor& x) { return x - 1.5; }},
+                               {"1.5 - x", [](const Tensor& x) { return 1.5 - x; }},
+                               {"x * 3", [](const Tensor& x) { return x * 3.0; }},
+                               {"3 * x", [](const Tensor& x) { return 3.0 * x; }},
+                               {"x / 4", [](const Tensor& x) { return x / 4.0; }},
+                               {"2 / x", [](const Tensor& x) { return 2.0 / x; }}},
+                              0.5, 2.0));
   for (const double exponent : {-2.0, -1.0, -0.5, 0.0, 0.5, 1.0, 2.0, 3.0, 2.5}) {
     const OpFunction run = [exponent](const TensorList& in) {
       return TensorList{pow(in[0], exponent)};
@@ -115,9 +123,8 @@ void add_scalar_ops(OpTable& table) {
     }
     table.push_back(entry);
   }
-  table.push_back(with_scalar(
-      "pow(scalar, x)", [](const TensorList& in) { return TensorList{pow(2.5, in[0])}; }, -2.0,
-      2.0));
+  table.push_back(with_scalar("pow(scalar, x)",
+                              {{"2.5^x", [](const Tensor& x) { return pow(2.5, x); }}}, -2.0, 2.0));
 }
 
 void add_selection_ops(OpTable& table) {

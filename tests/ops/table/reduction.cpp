@@ -78,8 +78,8 @@ OpSample on_distinct(const char* label, const Shape& shape, const F& f) {
 
 /// Rows and columns for two threads. Multiples of 1/64 in [0, 1): every dtype has the same ties.
 template <class F>
-OpSample on_many(const char* label, const F& f) {
-  const Tensor x = random({257, 263}, 23, 0.0, 64.0).to(int64).to(float64) / 64.0;
+OpSample on_many(const char* label, const F& f, const Shape& shape = {257, 263}) {
+  const Tensor x = random(shape, 23, 0.0, 64.0).to(int64).to(float64) / 64.0;
   return {.label = label,
           .inputs = {x},
           .run = [f](const TensorList& in) { return TensorList{f(in[0])}; },
@@ -184,12 +184,13 @@ void add_reduction_ops(OpTable& table) {
                                             }),
                    .errors = usual_errors("vector_norm", vector_norm)});
 
-  table.push_back({.name = "cumsum",
-                   .samples = {on_distinct("rows", {3, 4}, [](auto& t) { return cumsum(t, 1); }),
-                               on_distinct("columns", {3, 4}, [](auto& t) { return cumsum(t, 0); }),
-                               on_distinct("scalar", {}, [](auto& t) { return cumsum(t, 0); }),
-                               on_many("many rows", [](auto& t) { return cumsum(t, 1); })},
-                   .errors = {{"dim", [=] { cumsum(integers, 2); }, "[cumsum] dimension"}}});
+  table.push_back(
+      {.name = "cumsum",
+       .samples = {on_distinct("rows", {3, 4}, [](auto& t) { return cumsum(t, 1); }),
+                   on_distinct("columns", {3, 4}, [](auto& t) { return cumsum(t, 0); }),
+                   on_distinct("scalar", {}, [](auto& t) { return cumsum(t, 0); }),
+                   on_many("many rows", [](auto& t) { return cumsum(t, 1); }, {8192, 9})},
+       .errors = {{"dim", [=] { cumsum(integers, 2); }, "[cumsum] dimension"}}});
   table.push_back(
       {.name = "sum_to_size",
        .samples = {on_distinct("front and inside", {2, 3, 4},
