@@ -38,7 +38,8 @@ TEST_CASE("a large mean does not spoil the statistics") {
   // Backward has the mean in float32, half a unit (1e4 * 2^-24) off at worst, and so has each
   // normalized value: once in dx, where factors of 1/sqrt(width) meet it, 16 times in dweight.
   const double off = 1e4 / 0x1p24;
-  const auto gradients = [&](DType dtype, auto norm) {
+  using Norm = Tensor (*)(const Tensor&, const Shape&, const Tensor&, const Tensor&, double);
+  const auto gradients = [&](DType dtype, Norm norm) {
     const TensorList leaves{x.to(dtype).detach().requires_grad_(),
                             random({1024}, 2, 0.5, 1.5).to(float32).to(dtype).requires_grad_(),
                             random({1024}, 3).to(float32).to(dtype).requires_grad_()};

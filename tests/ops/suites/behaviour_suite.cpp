@@ -31,7 +31,7 @@ TensorList forward_and_backward(const OpEntry& op, const OpSample& sample, DType
   for (const Tensor& output : results) {
     if (!output.requires_grad()) continue;
     roots.push_back(output);
-    seeds.push_back(on_device(converted(random(output.shape(), 5), dtype), device));
+    seeds.push_back(on_device(random(output.shape(), 5).to(output.dtype()), device));
   }
   if (!roots.empty())
     for (const Tensor& gradient :

@@ -104,7 +104,8 @@ OpEntry masked_batch_norm_entry() {
 }
 
 OpEntry regularized_batch_norm_entry() {
-  OpEntry entry{.name = "regularized_batch_norm"};
+  OpEntry entry{.name = "regularized_batch_norm",
+                .no_threads_because = "the kernels of batch_norm, whose samples of many rows do"};
   const auto add = [&](const std::string& label, const TensorList& inputs, std::int64_t width,
                        const RegularizedBatchNormOptions& options, bool large = false) {
     const Tensor mean = random({width}, 1441), variance = random({width}, 1442, 2.0, 3.0);

@@ -84,7 +84,8 @@ OpEntry layer_scale_entry() {
 }
 
 OpEntry head_scale_entry() {
-  OpEntry entry{.name = "head_scale"};
+  OpEntry entry{.name = "head_scale",
+                .no_threads_because = "the kernel of layer_scale, whose samples of many rows do"};
   const auto add = [&](const std::string& label, const TensorList& inputs, bool large = false) {
     entry.samples.push_back(norm_sample(
         label, inputs, [](In in) { return head_scale(in[0], in[1]); },
@@ -116,6 +117,7 @@ OpEntry softcap_entry() {
   add("scalar", random({}, 1342), 30.0);
   add("no elements", zeros({0, 4}, {.dtype = float64}), 1.0);
   add("33 x 768", random({33, 768}, 1343, -80.0, 80.0), 50.0, true);
+  add("two threads", random({257, 256}, 1344, -80.0, 80.0), 50.0, true);
   entry.errors = {{"cap", [] { softcap(ones({2}), 0.0); }, "cap must be positive; got 0"}};
   entry.tolerances = {{float16, {1e-2, 4e-2}}, {bfloat16, {3e-2, 2.5e-1}}};
   entry.reason = "values up to 50, and a gradient from the rounded output";

@@ -14,7 +14,8 @@ Tensor gain(const Shape& shape, std::uint64_t seed = 902) { return random(shape,
 
 OpEntry layer_norm_forms() {
   OpEntry entry{.name = "layer_norm with options",
-                .no_errors_because = "the same operation as layer_norm"};
+                .no_errors_because = "the same operation as layer_norm",
+                .no_threads_because = "the same kernel as layer_norm"};
   const auto add = [&](const std::string& label, const TensorList& inputs, const Shape& normalized,
                        const NormOptions& options, bool large = false) {
     entry.samples.push_back(norm_sample(

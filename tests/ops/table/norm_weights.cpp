@@ -41,7 +41,9 @@ OpEntry weight_norm_entry() {
 }
 
 OpEntry spectral_norm_entry() {
-  OpEntry entry{.name = "spectral_norm", .thread_dependent = true};
+  OpEntry entry{.name = "spectral_norm",
+                .thread_dependent = true,
+                .no_threads_because = "products of matrix and vector, as matmul"};
   const auto add = [&](const std::string& label, const Tensor& weight, std::int64_t rows,
                        std::int64_t dim) {
     const Tensor u = normalize(random({rows}, 1511));
