@@ -30,11 +30,15 @@ OpEntry binary(const char* name, Binary function, double low, double high) {
   const OpFunction run = [function](const TensorList& in) {
     return TensorList{function(in[0], in[1])};
   };
-  const auto pair = [&](const char* label, const Shape& a, const Shape& b, bool large = false) {
+  const auto pair = [&](const char* label, const Shape& a, const Shape& b) {
+    return OpSample{label, {random(a, 11, low, high), random(b, 12, low, high)}, run};
+  };
+  // Of thousands of gradients some cancel: near 1 little is left of the roundings of 16-bit types.
+  const auto large_pair = [&](const char* label, const Shape& a, const Shape& b) {
     return OpSample{.label = label,
-                    .inputs = {random(a, 11, low, high), random(b, 12, low, high)},
+                    .inputs = {random(a, 13, 1.0, 1.25), random(b, 14, 1.0, 1.25)},
                     .run = run,
-                    .large = large};
+                    .large = true};
   };
   OpEntry entry{.name = name};
   entry.samples = {pair("one shape", {3, 5}, {3, 5}),
@@ -44,8 +48,8 @@ OpEntry binary(const char* name, Binary function, double low, double high) {
                    pair("scalar tensor", {}, {2, 3}),
                    pair("middle dimension", {2, 1, 3}, {2, 4, 1}),
                    pair("empty", {0, 3}, {3}),
-                   pair("two threads", {257, 263}, {257, 263}, true),
-                   pair("two threads, broadcast", {2, 1, 20000}, {2, 20000}, true)};
+                   large_pair("two threads", {257, 263}, {257, 263}),
+                   large_pair("two threads, broadcast", {2, 1, 17000}, {2, 17000})};
   entry.errors = {{"shapes",
                    [function] {
                      function(zeros({2, 3}), zeros({2, 4}));
