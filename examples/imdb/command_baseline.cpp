@@ -48,6 +48,7 @@ void run_baseline(const BaselineArguments& arguments) {
                                          {"train_seconds", result.train_seconds},
                                          {"total_seconds", total},
                                          {"peak_memory_bytes", peak_memory_bytes()},
+                                         {"version", version()},
                                          {"git_revision", git_revision()},
                                          {"features", result.features},
                                          {"cost", result.cost},

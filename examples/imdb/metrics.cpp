@@ -3,6 +3,7 @@
 #include <sched.h>
 #include <sys/resource.h>
 
+#include <norma/norma.h>
 #include <cmath>
 #include <fstream>
 #include <nlohmann/json.hpp>
@@ -43,6 +44,7 @@ std::string to_json(const Metrics& m) {
                                        {"total_seconds", number(m.total_seconds)},
                                        {"tokens_per_second", number(m.tokens_per_second)},
                                        {"peak_memory_bytes", m.peak_memory_bytes},
+                                       {"version", version()},
                                        {"git_revision", git_revision()},
                                        {"processor", processor_name()},
                                        {"parameters", m.parameters},
@@ -62,6 +64,8 @@ std::int64_t peak_memory_bytes() {
   if (::getrusage(RUSAGE_SELF, &usage) != 0) return 0;
   return static_cast<std::int64_t>(usage.ru_maxrss) * 1024;  // Linux counts in KiB
 }
+
+const char* version() { return NORMA_VERSION; }
 
 const char* git_revision() { return kGitRevision; }
 

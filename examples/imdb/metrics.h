@@ -54,11 +54,14 @@ struct Metrics {
   std::vector<EpochRecord> epochs;
 };
 
-/// The JSON text, with the git revision and version of this program.
+/// The JSON text, with the version and git revision of this program.
 std::string to_json(const Metrics& metrics);
 
 /// Largest resident memory of this process so far.
 std::int64_t peak_memory_bytes();
+
+/// The project's version ("0.1.0").
+const char* version();
 
 /// The git revision this program was built from ("b574312", with "-dirty" where files differed), or
 /// "unknown".

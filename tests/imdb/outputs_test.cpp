@@ -8,6 +8,8 @@
 #include <limits>
 #include <nlohmann/json.hpp>
 
+#include <norma/norma.h>
+
 #include "../support/catch.h"
 #include "imdb/files.h"
 #include "imdb/interrupt.h"
@@ -84,6 +86,7 @@ TEST_CASE("metrics.json holds what programs look for") {
   for (const char* key : {"device", "train_seconds", "total_seconds", "tokens_per_second",
                           "peak_memory_bytes", "git_revision", "parameters"})
     CHECK(json.contains(key));
+  CHECK(json["version"] == NORMA_VERSION);
   CHECK(!json["git_revision"].get<std::string>().empty());
   CHECK(peak_memory_bytes() > 1 << 20);
   CHECK(available_processors() >= 1);
