@@ -73,7 +73,8 @@ class HeadL2Norm final : public Norm {
 /// [batch, heads, length, head_dim].
 class SphereNorm final : public Norm {
  public:
-  explicit SphereNorm(const QKNormShape& shape) : scale_(std::sqrt(static_cast<double>(shape.d_model))) {
+  explicit SphereNorm(const QKNormShape& shape)
+      : scale_(std::sqrt(static_cast<double>(shape.d_model))) {
     detail::add_norm_parameter(*this, "s_qk", s_qk_, {shape.heads, 1, shape.head_dim},
                                1.0 / scale_);
   }
