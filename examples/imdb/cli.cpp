@@ -1,6 +1,7 @@
 #include "imdb/cli.h"
 
 #include <signal.h>
+#include <spdlog/fmt/fmt.h>
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
@@ -189,7 +190,8 @@ int run_cli(int argc, const char* const* argv) {
     CLI::App app("Sentiment of movie reviews with a Transformer trained from scratch.", "imdb");
     app.require_subcommand(1);
     app.footer(kMainFooter);
-    app.set_version_flag("--version", std::string("imdb, norma ") + git_revision());
+    app.set_version_flag("--version",
+                         fmt::format("imdb, norma {} ({})", version(), git_revision()));
     app.get_formatter()->column_width(34);
     add_train(app, train);
     add_model_commands(app, model);

@@ -42,7 +42,9 @@ TEST_CASE("help and version succeed and teach") {
        {"--data", "--preset", "--seed", "--device", "--threads", "--epochs", "--out", "--resume",
         "--config", "--bigram", "--weight-decay", "Examples:"})
     CHECK_THAT(help.out, Contains(part));
-  CHECK(run_imdb(folder, "--version").code == 0);
+  const auto version = run_imdb(folder, "--version");
+  CHECK(version.code == 0);
+  CHECK_THAT(version.out, Contains("norma " NORMA_VERSION));
   CHECK(run_imdb(folder, "info").code == 0);
 }
 

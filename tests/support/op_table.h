@@ -50,6 +50,7 @@ struct OpEntry {
       false;  ///< goes through the matrix product library: equal to rounding only
   std::string no_errors_because = {};   ///< why `errors` is empty
   std::string no_threads_because = {};  ///< why no sample has elements for two threads
+  std::string no_empty_because = {};    ///< why no sample has an input without elements
   std::string no_golden_because = {};   ///< why there are no values from PyTorch
   /// Where the default of the suite (by dtype) does not fit; each needs a `reason`.
   std::map<DType, Tolerance> tolerances = {};

@@ -122,6 +122,17 @@ TEST_CASE("every operation has a sample that runs on several threads", "[suite]"
   }
 }
 
+TEST_CASE("every operation has a sample without elements", "[suite]") {
+  const auto is_empty = [](const Tensor& x) { return x.defined() && x.numel() == 0; };
+  for (const OpEntry& op : op_table()) {
+    if (!op.no_empty_because.empty()) continue;
+    INFO(op.name);
+    CHECK(std::any_of(op.samples.begin(), op.samples.end(), [&](const OpSample& sample) {
+      return std::any_of(sample.inputs.begin(), sample.inputs.end(), is_empty);
+    }));
+  }
+}
+
 TEST_CASE("operations leave inputs alone and record only what is needed", "[suite]") {
   for_each_sample([](const OpEntry& op, const OpSample& sample, DType dtype) {
     const std::int64_t before = Node::live_count();

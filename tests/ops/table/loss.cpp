@@ -87,6 +87,10 @@ OpEntry nll_entry() {
                                return TensorList{nll_loss(in[0], in[1], {.reduction = reduction})};
                              }});
   entry.samples.push_back(
+      {"empty", {random({0, 5}, 13), classes({}, {0})}, [](const TensorList& in) {
+         return TensorList{nll_loss(in[0], in[1], {.reduction = Reduction::sum})};
+       }});
+  entry.samples.push_back(
       {.label = "wide rows",
        .inputs = {random({65, 1023}, 12, -3.0, -0.1), many_classes()},
        .run = [](const TensorList& in) { return TensorList{nll_loss(in[0], in[1])}; },
@@ -111,6 +115,11 @@ OpEntry bce_entry() {
                                    in[0], in[1], {.pos_weight = in[2], .reduction = reduction})};
                              }});
   }
+  entry.samples.push_back(
+      {"empty", {random({0, 3}, 27), random({0, 3}, 28)}, [](const TensorList& in) {
+         return TensorList{
+             binary_cross_entropy_with_logits(in[0], in[1], {.reduction = Reduction::sum})};
+       }});
   entry.samples.push_back(
       {.label = "two threads",
        .inputs = {random({257, 263}, 24, -4.0, 4.0), random({257, 263}, 25, 0.0, 1.0),
@@ -143,6 +152,10 @@ OpEntry mse_entry() {
                              [=](const TensorList& in) {
                                return TensorList{mse_loss(in[0], in[1], {.reduction = reduction})};
                              }});
+  entry.samples.push_back(
+      {"empty", {random({0, 3}, 35), random({0, 3}, 36)}, [](const TensorList& in) {
+         return TensorList{mse_loss(in[0], in[1], {.reduction = Reduction::sum})};
+       }});
   entry.samples.push_back(
       {.label = "two threads",
        .inputs = {random({257, 263}, 33), random({257, 263}, 34)},

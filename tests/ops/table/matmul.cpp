@@ -90,6 +90,9 @@ OpEntry mm_op() {
   OpEntry op{.name = "mm"};
   op.samples = {{.label = "matrices",
                  .inputs = {random({2, 3}, 1), random({3, 4}, 2)},
+                 .run = [](const TensorList& x) { return TensorList{mm(x[0], x[1])}; }},
+                {.label = "sums of nothing",
+                 .inputs = {random({2, 0}, 1), random({0, 4}, 2)},
                  .run = [](const TensorList& x) { return TensorList{mm(x[0], x[1])}; }}};
   op.errors = {{"batch", [] { mm(zeros({2, 3, 4}), zeros({4, 2})); }, "must be matrices"}};
   op.thread_dependent = true;
@@ -101,6 +104,9 @@ OpEntry bmm_op() {
   OpEntry op{.name = "bmm"};
   op.samples = {{.label = "batches",
                  .inputs = {random({2, 2, 3}, 1), random({2, 3, 2}, 2)},
+                 .run = [](const TensorList& x) { return TensorList{bmm(x[0], x[1])}; }},
+                {.label = "no batches",
+                 .inputs = {random({0, 2, 3}, 1), random({0, 3, 2}, 2)},
                  .run = [](const TensorList& x) { return TensorList{bmm(x[0], x[1])}; }}};
   op.errors = {{"no broadcasting", [] { bmm(zeros({1, 3, 4}), zeros({2, 4, 2})); }, "[B, M, K]"}};
   op.thread_dependent = true;

@@ -114,6 +114,7 @@ OpEntry split_many_rows(OpEntry& entry) {
     if (is_long(sample)) many.samples.push_back(sample);
   std::erase_if(entry.samples, is_long);
   many.no_errors_because = "the same operation as above";
+  many.no_empty_because = many.no_errors_because;
   many.tolerances = entry.tolerances;
   many.tolerances[float32] = {2e-5, rounding_of_sum(65537)};
   many.reason = "65537 terms cancel in dweight and dbias";

@@ -3,6 +3,7 @@
 #include "norma/core/factory.h"
 #include "norma/ops/batch_norm.h"
 #include "norma/ops/elementwise.h"
+#include "norma/ops/power_norm.h"
 #include "ops/table/norm.h"
 #include "support/compare.h"
 
@@ -77,6 +78,7 @@ OpEntry masked_batch_norm_entry() {
   add("tokens", {random({2, 4, 3}, 1421), gain({3}), random({3}, 1422), mask_of({2, 4}, 1423)});
   add("no mask", {random({2, 4, 3}, 1424), gain({3}), random({3}, 1425), {}});
   add("no weight", {random({5, 3}, 1426), {}, {}, mask_of({5}, 1427)});
+  add("no samples", {zeros({0, 3}, {.dtype = float64}), gain({3}), {}, mask_of({0}, 1436)});
   add("nothing but padding", {random({5, 3}, 1428), gain({3}), {}, ones({5}) > 0.5});
   const Tensor mean = random({3}, 1429), variance = gain({3}, 1430);
   entry.samples.push_back(norm_sample(
@@ -129,6 +131,7 @@ OpEntry regularized_batch_norm_entry() {
   add("tokens", tokens, 3, {});
   add("strong penalty", tokens, 3, {.mean_penalty = 2.0, .variance_penalty = 3.0});
   add("variance below eps", tokens, 3, {.eps = 10.0});
+  add("no samples", {zeros({0, 3}, {.dtype = float64}), gain({3}), {}, {}}, 3, {});
   add("33 x 255", {random({33, 255}, 1446), gain({255}), {}, mask_of({33}, 1447)}, 255, {}, true);
   const Tensor mean = random({3}, 1448), variance = gain({3}, 1449);
   entry.samples.push_back(norm_sample(
@@ -146,12 +149,48 @@ OpEntry regularized_batch_norm_entry() {
   return entry;
 }
 
+// Evaluation alone, where phi is a constant: the training form moves its statistics and is no
+// derivative. tests/ops/norm_golden_test.cpp holds that one against the recursion of its source.
+OpEntry power_norm_entry() {
+  OpEntry entry{.name = "power_norm", .second_order = false};
+  const auto add = [&](const std::string& label, const TensorList& inputs, std::int64_t width,
+                       bool large = false) {
+    const Tensor phi = random({width}, 1461, 0.5, 2.0), nu = zeros({width});
+    entry.samples.push_back(norm_sample(
+        label, inputs,
+        [=](In in) { return power_norm(in[0], {}, phi, nu, in[1], in[2], false, 1); },
+        [=](In in) {
+          const Tensor z = in[0] / (phi.to(in[0].dtype()) + PowerNormOptions{}.eps).sqrt();
+          const Tensor scaled = in[1].defined() ? z * in[1] : z;
+          return in[2].defined() ? scaled + in[2] : scaled;
+        },
+        large));
+  };
+  add("tokens", {random({2, 4, 3}, 1462), gain({3}), random({3}, 1463)}, 3);
+  add("no weight", {random({5, 3}, 1464), {}, random({3}, 1465)}, 3);
+  add("no bias", {random({5, 3}, 1466), gain({3}), {}}, 3);
+  add("no tokens", {zeros({0, 3}, {.dtype = float64}), gain({3}), random({3}, 1467)}, 3);
+  for (const auto& [rows, width] : museum)
+    add(fmt::format("{} x {}", rows, width),
+        {random({rows, width}, 1468), gain({width}), random({width}, 1469)}, width, true);
+  const Tensor x = ones({2, 3}), phi = ones({3});
+  entry.errors = {
+      {"weight", [=] { power_norm(x, {}, phi, phi, ones({2}), {}, false, 1); }, "shape [3]"},
+      {"phi", [=] { power_norm(x, {}, {}, phi, {}, {}, false, 1); }, "must be defined; got"},
+      {"step", [=] { power_norm(x, {}, phi, phi, {}, {}, true, 0); }, "counts from 1; got 0"},
+      {"mask", [=] { power_norm(x, ones({3}), phi, phi, {}, {}, true, 1); }, "of shape [2]"}};
+  tolerate_column_sums(entry);
+  entry.reason = "its backward is no derivative and refuses create_graph; " + entry.reason;
+  return entry;
+}
+
 }  // namespace
 
 void add_column_norm_ops(OpTable& table) {
   add_with_many_rows(table, batch_norm_entry());
   add_with_many_rows(table, masked_batch_norm_entry());
   table.push_back(regularized_batch_norm_entry());
+  add_with_many_rows(table, power_norm_entry());
 }
 
 }  // namespace norma::test

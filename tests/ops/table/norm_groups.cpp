@@ -58,6 +58,7 @@ OpEntry instance_norm_entry() {
   };
   add("positions", {random({2, 3, 4}, 1221), gain({3}), random({3}, 1222)});
   add("planes, no weight", {random({2, 3, 2, 3}, 1223), {}, {}});
+  add("no samples", {zeros({0, 3, 4}, {.dtype = float64}), gain({3}), random({3}, 1230)});
   const Tensor mean = random({3}, 1224), variance = random({3}, 1225, 0.5, 1.5);
   entry.samples.push_back(norm_sample(
       "running statistics", {random({2, 3, 4}, 1226), gain({3}), random({3}, 1227)},

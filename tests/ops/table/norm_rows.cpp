@@ -59,6 +59,8 @@ OpEntry rms_norm_forms() {
       {.eps = 1e-6, .cast_before_weight = true});
   add("Llama without weight", {x, {}, {}}, {5}, {.eps = 1e-6, .cast_before_weight = true});
   add("bias", {x, gain({5}), random({5}, 924)}, {5}, {.eps = 1e-6});
+  add("no rows", {zeros({0, 5}, {.dtype = float64}), gain({5}), random({5}, 924)}, {5},
+      {.eps = 1e-6});
   add("eps outside", {x, gain({5}), {}}, {5}, {.eps = 0.3, .eps_rule = EpsRule::outside});
   add("eps as floor, above", {x, gain({5}), {}}, {5}, {.eps = 1e-3, .eps_rule = EpsRule::floor});
   add("eps as floor, below", {x, gain({5}), {}}, {5}, {.eps = 3.0, .eps_rule = EpsRule::floor});
@@ -237,6 +239,7 @@ OpEntry modulated_rms_norm_entry() {
   add("all", {x, w, scale, shift}, {.eps = 1e-3});
   add("1 + weight", {x, random({4}, 994), scale, shift}, {.eps = 1e-3, .unit_offset = true});
   add("no weight, no shift", {x, {}, scale, {}}, {.eps = 1e-3});
+  add("no rows", {zeros({2, 0, 4}, {.dtype = float64}), w, scale, shift}, {.eps = 1e-3});
   for (const auto& [rows, width] : museum) {
     if (rows > 65536) continue;
     add(fmt::format("2 samples of {} x {}", rows, width),

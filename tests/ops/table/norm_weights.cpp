@@ -24,6 +24,7 @@ OpEntry weight_norm_entry() {
   add("columns", random({3, 5}, 1503), {1, 5}, 1);
   add("three dimensions", random({2, 3, 4}, 1504), {1, 3, 1}, 1);
   add("all", random({3, 5}, 1505), {}, std::nullopt);
+  add("no rows", zeros({0, 5}, {.dtype = float64}), {0, 1}, 0);
   for (const auto& [rows, width] : museum)
     if (rows <= 65536 && width > 1)
       add(fmt::format("{} x {}", rows, width), random({rows, width}, 1506, 0.1, 1.0), {rows, 1}, 0,
@@ -43,7 +44,8 @@ OpEntry weight_norm_entry() {
 OpEntry spectral_norm_entry() {
   OpEntry entry{.name = "spectral_norm",
                 .thread_dependent = true,
-                .no_threads_because = "products of matrix and vector, as matmul"};
+                .no_threads_because = "products of matrix and vector, as matmul",
+                .no_empty_because = "a matrix without elements has no largest singular value"};
   const auto add = [&](const std::string& label, const Tensor& weight, std::int64_t rows,
                        std::int64_t dim) {
     const Tensor u = normalize(random({rows}, 1511));

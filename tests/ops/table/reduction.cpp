@@ -99,6 +99,7 @@ void add_extrema(OpTable& table) {
                                    return f(t, {0, 1}, false);
                                  }),
                      on_distinct("scalar", {}, [f](auto& t) { return f(t, {}, false); }),
+                     on_distinct("no slices", {0, 3}, [f](auto& t) { return f(t, {1}, false); }),
                      on_many("many rows", [f](auto& t) { return f(t, {1}, false); }),
                      on_many("many columns", [f](auto& t) { return f(t, {0}, false); })},
          .errors = {{"nothing", [=] { f(empty_rows, {1}, false); },
@@ -116,6 +117,8 @@ void add_extrema(OpTable& table) {
                      on_distinct("rows, kept", {2, 2, 3},
                                  [f](auto& t) { return f(t, -1, true).values; }),
                      on_distinct("scalar", {}, [f](auto& t) { return f(t, 0, false).values; }),
+                     on_distinct("no slices", {0, 3},
+                                 [f](auto& t) { return f(t, 1, false).values; }),
                      on_many("many rows", [f](auto& t) { return f(t, 1, false).values; })},
          .errors = {{"nothing", [=] { f(empty_rows, 1, false); }, "must have elements"}}});
   };
@@ -128,6 +131,7 @@ void add_extrema(OpTable& table) {
         {.name = name,
          .samples = {on_distinct("rows", {3, 4}, [f](auto& t) { return f(t, 1, false); }),
                      on_distinct("columns", {3, 4}, [f](auto& t) { return f(t, 0, true); }),
+                     on_distinct("no slices", {0, 3}, [f](auto& t) { return f(t, 1, false); }),
                      on_many("many columns", [f](auto& t) { return f(t, 0, false); })},
          .errors = {{"nothing", [=] { f(empty_rows, 1, false); }, "must have elements"}},
          .differentiable = false});
@@ -189,6 +193,7 @@ void add_reduction_ops(OpTable& table) {
        .samples = {on_distinct("rows", {3, 4}, [](auto& t) { return cumsum(t, 1); }),
                    on_distinct("columns", {3, 4}, [](auto& t) { return cumsum(t, 0); }),
                    on_distinct("scalar", {}, [](auto& t) { return cumsum(t, 0); }),
+                   on_distinct("empty", {3, 0}, [](auto& t) { return cumsum(t, 1); }),
                    on_many("many rows", [](auto& t) { return cumsum(t, 1); }, {8192, 9})},
        .errors = {{"dim", [=] { cumsum(integers, 2); }, "[cumsum] dimension"}}});
   table.push_back(
@@ -198,6 +203,7 @@ void add_reduction_ops(OpTable& table) {
                                  return sum_to_size(t, {3, 1});
                                }),
                    on_distinct("scalar", {2, 3}, [](auto& t) { return sum_to_size(t, {}); }),
+                   on_distinct("of nothing", {0, 3}, [](auto& t) { return sum_to_size(t, {3}); }),
                    on_distinct("as it is", {2, 3},
                                [](auto& t) {
                                  return sum_to_size(t, {2, 3});
@@ -211,6 +217,7 @@ void add_reduction_ops(OpTable& table) {
         {.name = name,
          .samples = {on_distinct("all", {2, 3}, [f](auto& t) { return f(t, {}, false); }),
                      on_distinct("rows", {2, 3}, [f](auto& t) { return f(t, {1}, true); }),
+                     on_distinct("of nothing", {2, 0}, [f](auto& t) { return f(t, {1}, false); }),
                      on_many("many rows", [f](auto& t) { return f(t, {1}, false); })},
          .errors = usual_errors(name, f),
          .differentiable = false});

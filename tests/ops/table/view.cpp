@@ -37,7 +37,8 @@ void add_shape_ops(OpTable& table) {
   const Tensor x = random({2, 3}, 1);
   const Tensor empty_rows = zeros({2, 0});
   table.push_back({.name = "alias",
-                   .samples = {unary("matrix", {2, 3}, [](auto& t) { return alias(t); })},
+                   .samples = {unary("matrix", {2, 3}, [](auto& t) { return alias(t); }),
+                               unary("empty", {0, 3}, [](auto& t) { return alias(t); })},
                    .errors = {},
                    .no_errors_because = "takes any tensor",
                    .no_golden_because = "PyTorch has none"});
@@ -52,6 +53,10 @@ void add_shape_ops(OpTable& table) {
                                        return view(contiguous(t), {3, -1});
                                      }),
                                unary("scalar", {1}, [](auto& t) { return view(t, {}); }),
+                               unary("empty", {0, 3},
+                                     [](auto& t) {
+                                       return view(contiguous(t), {2, 0});
+                                     }),
                                unary("cut a strided dimension", {4, 6},
                                      [](auto& t) {
                                        return view(contiguous(t).t(), {2, 3, 4});
@@ -101,19 +106,22 @@ void add_shape_ops(OpTable& table) {
       {.name = "flatten",
        .samples = {unary("all", {2, 3, 2}, [](auto& t) { return flatten(t); }),
                    unary("middle", {2, 3, 2, 2}, [](auto& t) { return flatten(t, 1, -2); }),
-                   unary("scalar", {}, [](auto& t) { return flatten(t); })},
+                   unary("scalar", {}, [](auto& t) { return flatten(t); }),
+                   unary("empty", {2, 0, 3}, [](auto& t) { return flatten(t, 1); })},
        .errors = {{"order", [x] { flatten(x, 1, 0); }, "start_dim must not come after end_dim"},
                   {"dim", [x] { flatten(x, 2); }, "dimension must be in [-2, 1]; got 2"}}});
   table.push_back(
       {.name = "squeeze",
        .samples = {unary("one", {2, 1, 3}, [](auto& t) { return squeeze(t, 1); }),
                    unary("nothing to do", {2, 3}, [](auto& t) { return squeeze(t, -1); }),
-                   unary("all", {1, 3, 1}, [](auto& t) { return squeeze(t); })},
+                   unary("all", {1, 3, 1}, [](auto& t) { return squeeze(t); }),
+                   unary("empty", {1, 0}, [](auto& t) { return squeeze(t); })},
        .errors = {{"dim", [x] { squeeze(x, 2); }, "[squeeze] dimension must be in"}}});
   table.push_back({.name = "unsqueeze",
                    .samples = {unary("front", {2, 3}, [](auto& t) { return unsqueeze(t, 0); }),
                                unary("back", {2, 3}, [](auto& t) { return unsqueeze(t, -1); }),
-                               unary("scalar", {}, [](auto& t) { return unsqueeze(t, 0); })},
+                               unary("scalar", {}, [](auto& t) { return unsqueeze(t, 0); }),
+                               unary("empty", {0, 3}, [](auto& t) { return unsqueeze(t, 1); })},
                    .errors = {{"dim", [x] { unsqueeze(x, 3); },
                                "[unsqueeze] dimension must be in [-3, 2]; got 3"}}});
 }
@@ -124,11 +132,13 @@ void add_order_ops(OpTable& table) {
       {.name = "transpose",
        .samples = {unary("matrix", {2, 3}, [](auto& t) { return transpose(t, 0, 1); }),
                    unary("4-D", {2, 1, 3, 2}, [](auto& t) { return transpose(t, -3, -1); }),
-                   unary("scalar", {}, [](auto& t) { return transpose(t, 0, -1); })},
+                   unary("scalar", {}, [](auto& t) { return transpose(t, 0, -1); }),
+                   unary("empty", {0, 3}, [](auto& t) { return transpose(t, 0, 1); })},
        .errors = {{"dim", [x] { transpose(x, 0, 2); }, "[transpose] dimension must be in"}}});
   table.push_back({.name = "t",
                    .samples = {unary("matrix", {2, 3}, [](auto& v) { return t(v); }),
-                               unary("vector", {3}, [](auto& v) { return t(v); })},
+                               unary("vector", {3}, [](auto& v) { return t(v); }),
+                               unary("empty", {2, 0}, [](auto& v) { return t(v); })},
                    .errors = {{"3-D",
                                [] {
                                  t(random({1, 2, 3}, 1));
@@ -143,6 +153,10 @@ void add_order_ops(OpTable& table) {
                    unary("negative", {2, 3},
                          [](auto& t) {
                            return permute(t, {-1, 0});
+                         }),
+                   unary("empty", {2, 0, 4},
+                         [](auto& t) {
+                           return permute(t, {2, 0, 1});
                          })},
        .errors = {{"twice",
                    [x] {
@@ -164,6 +178,10 @@ void add_order_ops(OpTable& table) {
                          [](auto& t) {
                            return expand(t, {2, 3});
                          }),
+                   unary("empty", {1, 0},
+                         [](auto& t) {
+                           return expand(t, {4, 0});
+                         }),
                    unary("to nothing", {1, 3},
                          [](auto& t) {
                            return expand(t, {0, 3});
@@ -182,6 +200,7 @@ void add_order_ops(OpTable& table) {
   table.push_back(
       {.name = "contiguous",
        .samples = {unary("of a transpose", {2, 3}, [](auto& t) { return contiguous(t.t()); }),
+                   unary("empty", {0, 3}, [](auto& t) { return contiguous(t.t()); }),
                    many("of a large transpose", [](auto& t) { return contiguous(t.t()); }),
                    many("of large pieces",
                         [](auto& t) { return contiguous(narrow(t, 1, 1, 256)); })},
@@ -189,6 +208,7 @@ void add_order_ops(OpTable& table) {
        .no_errors_because = "takes any tensor"});
   table.push_back({.name = "clone",
                    .samples = {unary("matrix", {2, 3}, [](auto& t) { return clone(t); }),
+                               unary("empty", {0, 3}, [](auto& t) { return clone(t); }),
                                many("many", [](auto& t) { return clone(t); }),
                                unary("of a transpose", {2, 3, 2},
                                      [](auto& t) { return clone(transpose(t, 0, 2)); })},
@@ -198,6 +218,7 @@ void add_order_ops(OpTable& table) {
       {.name = "to",
        .samples = {unary("float32", {2, 3}, [](auto& t) { return to(to(t, float64), t.dtype()); }),
                    unary("device", {2, 3}, [](auto& t) { return to(t, t.device()); }),
+                   unary("empty", {0, 3}, [](auto& t) { return to(to(t, float64), t.dtype()); }),
                    many("many", [](auto& t) { return to(to(t, float64), t.dtype()); })},
        .errors = {{"no such device", [x] { to(x, cuda(99)); }, "cuda"}},
        .no_golden_because = "exact: cast_test.cpp"});
@@ -210,7 +231,8 @@ void add_piece_ops(OpTable& table) {
       {.name = "narrow",
        .samples = {unary("middle", {5, 2}, [](auto& t) { return narrow(t, 0, 1, 3); }),
                    unary("from the end", {2, 4}, [](auto& t) { return narrow(t, -1, -2, 2); }),
-                   unary("nothing", {2, 4}, [](auto& t) { return narrow(t, 1, 4, 0); })},
+                   unary("nothing", {2, 4}, [](auto& t) { return narrow(t, 1, 4, 0); }),
+                   unary("empty", {0, 4}, [](auto& t) { return narrow(t, 1, 1, 2); })},
        .errors = {{"length", [x] { narrow(x, 1, 2, 2); }, "got start 2, length 2"},
                   {"length past the integers",
                    [x] { narrow(x, 1, 1, std::numeric_limits<std::int64_t>::max()); },
@@ -220,18 +242,21 @@ void add_piece_ops(OpTable& table) {
   table.push_back({.name = "select",
                    .samples = {unary("first", {3, 2}, [](auto& t) { return select(t, 0, 0); }),
                                unary("last", {2, 3, 2}, [](auto& t) { return select(t, 1, -1); }),
-                               unary("to a scalar", {3}, [](auto& t) { return t[1]; })},
+                               unary("to a scalar", {3}, [](auto& t) { return t[1]; }),
+                               unary("empty", {2, 0}, [](auto& t) { return select(t, 0, 1); })},
                    .errors = {{"index", [x] { select(x, 1, 3); },
                                "index must be in [-3, 2] for dimension 1; got 3"}}});
   table.push_back(
       {.name = "zero_embed",
        .samples = {unary("middle", {2, 3}, [](auto& t) { return zero_embed(t, 1, 2, 6); }),
+                   unary("empty", {2, 0}, [](auto& t) { return zero_embed(t, 1, 1, 3); }),
                    many("many", [](auto& t) { return zero_embed(t, 1, 2, 300); })},
        .errors = {{"room", [x] { zero_embed(x, 1, 2, 4); }, "got 3 slices from 2 in 4"}},
        .no_golden_because = "PyTorch has none"});
   table.push_back({.name = "split",
                    .samples = {pieces("equal", {4, 2}, [](auto& t) { return split(t, 2); }),
                                pieces("rest", {2, 5}, [](auto& t) { return split(t, 2, 1); }),
+                               pieces("empty", {0, 4}, [](auto& t) { return split(t, 2, 1); }),
                                pieces("sizes", {2, 6},
                                       [](auto& t) {
                                         return split(t, {1, 0, 5}, -1);
@@ -252,13 +277,15 @@ void add_piece_ops(OpTable& table) {
       {.name = "chunk",
        .samples = {pieces("three of seven", {7, 2}, [](auto& t) { return chunk(t, 3); }),
                    pieces("more than there are", {2, 2}, [](auto& t) { return chunk(t, 5, 1); }),
+                   pieces("empty", {0, 4}, [](auto& t) { return chunk(t, 2, 1); }),
                    pieces(
                        "far more", {2, 2},
                        [](auto& t) { return chunk(t, std::numeric_limits<std::int64_t>::max()); })},
        .errors = {{"count", [x] { chunk(x, 0); }, "chunks must be positive"}}});
   table.push_back({.name = "unbind",
                    .samples = {pieces("rows", {3, 2}, [](auto& t) { return unbind(t); }),
-                               pieces("columns", {2, 3}, [](auto& t) { return unbind(t, -1); })},
+                               pieces("columns", {2, 3}, [](auto& t) { return unbind(t, -1); }),
+                               pieces("empty", {0, 2}, [](auto& t) { return unbind(t, 1); })},
                    .errors = {{"scalar", [scalar] { unbind(scalar); }, "got a scalar"}}});
 }
 
