@@ -50,13 +50,13 @@ imdb-data: build/.packages ## Fetch and check the official IMDb archive (84 MB)
 	examples/imdb/fetch_data.sh $(ARGS)
 
 .PHONY: test
-test: check ## Run all tests (make asan: core, ops and cuda under sanitizers)
+test: check asan ## Run all tests, then core and ops under AddressSanitizer and UndefinedBehaviorSanitizer
 
 # DATA=archive lets those tests run that are skipped without the real data.
 with_data := $(if $(DATA),NORMA_IMDB_DATA='$(abspath $(DATA))')
 
 .PHONY: check
-check: build ## Run all tests
+check: build ## Run all tests, without sanitizers
 	$(with_data) ctest --preset $(PRESET) --parallel $(JOBS)
 
 .PHONY: mutation-check
@@ -64,7 +64,7 @@ mutation-check: build/.packages ## Plant bugs in the norms and show that the tes
 	$(PYTHON) tools/mutation_check.py --jobs $(JOBS) $(ARGS)
 
 .PHONY: asan
-asan: build/.packages ## Run the core, ops and cuda tests under AddressSanitizer and UndefinedBehaviorSanitizer
+asan: build/.packages ## Run the core and ops tests under AddressSanitizer and UndefinedBehaviorSanitizer
 	cmake --preset asan
 	cmake --build --preset asan --parallel $(JOBS)
 	ctest --preset asan --parallel $(JOBS)

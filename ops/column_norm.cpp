@@ -4,6 +4,8 @@
 #include "norma/ops/reduction.h"
 #include "norma/ops/view.h"
 
+#include <algorithm>
+
 namespace norma::detail {
 
 namespace {
@@ -48,8 +50,10 @@ TensorList definition(const Tensor& input, const Tensor& weight, const Tensor& b
     mean = masked_fill(x, out, 0.0).sum({0, 2}) / count;
     variance = masked_fill(square(x - by_channel(mean)), out, 0.0).sum({0, 2}) / count;
   } else {
-    mean = x.mean({0, 2});
-    variance = square(x - by_channel(mean)).mean({0, 2});
+    const auto count =
+        static_cast<double>(std::max<std::int64_t>(call.extent[0] * call.extent[2], 1));
+    mean = x.sum({0, 2}) / count;
+    variance = square(x - by_channel(mean)).sum({0, 2}) / count;
   }
   const Tensor out = affine_of(x, mean, reciprocal_deviation(variance, call), weight, bias);
   return {out.reshape(input.shape()).to(input.dtype()), mean, variance};

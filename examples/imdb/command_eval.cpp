@@ -29,7 +29,8 @@ void run_eval(const ModelArguments& arguments) {
     progress.update({arguments.split, done, total});
     return true;
   };
-  const Evaluation result = evaluate(*loaded.model, source, device, show).value();
+  const Evaluation result =
+      shifted(evaluate(*loaded.model, source, device, show).value(), loaded.state.logit_shift);
   progress.finish();
   const auto& counts = result.confusion.counts;
   std::printf("split     %s (%lld reviews)\n", arguments.split.c_str(),

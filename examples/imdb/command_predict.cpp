@@ -73,8 +73,8 @@ void run_predict(const ModelArguments& arguments) {
     const std::size_t end = std::min(texts.size(), begin + kBatch);
     std::vector<TokenIds> tokens;
     for (std::size_t i = begin; i < end; ++i) tokens.push_back(loaded.tokenizer->encode(texts[i]));
-    const auto probabilities =
-        positive_probabilities(*loaded.model, make_batch(tokens, options), device);
+    const auto probabilities = positive_probabilities(*loaded.model, make_batch(tokens, options),
+                                                      device, loaded.state.logit_shift);
     for (std::size_t i = begin; i < end; ++i) {
       const float p = probabilities[i - begin];
       std::printf("%s  %.4f  %s\n", p >= 0.5F ? "positive" : "negative", p >= 0.5F ? p : 1 - p,

@@ -138,6 +138,7 @@ Metrics make_metrics(const TrainConfig& config, const RunData& data, Trainer& tr
   m.threads = state.threads;
   m.bigram_buckets = config.bigram_buckets;
   m.dev_accuracy = state.epochs.empty() ? 0 : state.epochs.back().dev_accuracy;
+  m.logit_shift = state.logit_shift;
   m.test_accuracy = test.accuracy;
   m.test_loss = test.loss;
   m.train_seconds = state.train_seconds;

@@ -121,6 +121,7 @@ std::vector<ConfigField> make_fields() {
        &C::warmup_steps, 0, kCount},
       {"train", "ema_decay", "decay of the moving average of the weights; 0: none", &C::ema_decay,
        0, kBelowOne},
+      {"train", "fit_shift", "fit one shift of the logits to the development set", &C::fit_shift},
       {"train", "checkpoint_every", "steps between checkpoints; 0: one an epoch",
        &C::checkpoint_every, 0, kCount},
   };

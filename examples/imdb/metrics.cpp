@@ -38,6 +38,7 @@ std::string to_json(const Metrics& m) {
                                        {"threads", m.threads},
                                        {"bigram_buckets", m.bigram_buckets},
                                        {"dev_accuracy", number(m.dev_accuracy)},
+                                       {"logit_shift", number(m.logit_shift)},
                                        {"test_accuracy", number(m.test_accuracy)},
                                        {"test_loss", number(m.test_loss)},
                                        {"train_seconds", number(m.train_seconds)},

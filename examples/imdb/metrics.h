@@ -38,6 +38,7 @@ struct Metrics {
   std::int64_t threads = 0;
   std::int64_t bigram_buckets = 0;
   double dev_accuracy = 0;   ///< after the last epoch
+  double logit_shift = 0;    ///< added to all logits, fitted on the development set
   double test_accuracy = 0;  ///< of the final weights; measured once
   double test_loss = 0;
   double train_seconds = 0;  ///< steps and development evaluations, all sessions of a resumed run

@@ -9,7 +9,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 constexpr char kFormat[] = "norma imdb checkpoint";
-constexpr int kVersion = 2;
+constexpr int kVersion = 3;
 
 // One place that names each member; `visit` is called with a name and a reference.
 template <class State, class Visit>
@@ -24,6 +24,7 @@ void each_scalar(State& s, Visit&& visit) {
   visit("loss_sum", s.loss_sum);
   visit("correct", s.correct);
   visit("seen", s.seen);
+  visit("logit_shift", s.logit_shift);
   visit("rng_seed", s.rng_seed);
   visit("rng_offset", s.rng_offset);
   visit("vocabulary", s.vocabulary);

@@ -168,11 +168,15 @@ void Trainer::show_progress(Progress& progress) const {
 // and the next session measures it.
 bool Trainer::finish_epoch(const TrainerHooks& hooks) {
   const Stopwatch watch;
-  const std::optional<Evaluation> dev = evaluate_final(dev_, hooks, "dev");
+  std::optional<Evaluation> dev = measure(dev_, hooks, "dev");
   const double seconds = watch.seconds();
   state_.train_seconds += seconds;
   state_.epoch_seconds += seconds;
   if (!dev) return false;
+  if (config_.fit_shift) {
+    state_.logit_shift = fit_logit_shift(*dev);
+    dev = shifted(*dev, state_.logit_shift);
+  }
   EpochRecord record;
   record.epoch = ++state_.epoch;
   record.step = state_.step;
@@ -203,6 +207,12 @@ bool Trainer::finish_epoch(const TrainerHooks& hooks) {
 std::optional<Evaluation> Trainer::evaluate_final(const BatchSource& source,
                                                   const TrainerHooks& hooks,
                                                   const std::string& label) {
+  const auto result = measure(source, hooks, label);
+  return result ? std::optional(shifted(*result, state_.logit_shift)) : std::nullopt;
+}
+
+std::optional<Evaluation> Trainer::measure(const BatchSource& source, const TrainerHooks& hooks,
+                                           const std::string& label) {
   const auto on_batch = [&](std::int64_t done, std::int64_t total) {
     if (hooks.progress != nullptr && hooks.progress->is_terminal())
       hooks.progress->update({label, done, total});

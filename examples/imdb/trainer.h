@@ -53,7 +53,8 @@ class Trainer {
   /// gradient is not finite (the last checkpoint stays), WriteError when the disk is full.
   Outcome run(const std::filesystem::path& folder, const TrainerHooks& hooks);
 
-  /// Measures the final weights (the average, if there is one). Nothing when interrupted.
+  /// Measures the final weights (the average, if there is one), their logits shifted as the last
+  /// development evaluation found. Nothing when interrupted.
   std::optional<Evaluation> evaluate_final(const BatchSource& source, const TrainerHooks& hooks,
                                            const std::string& label);
 
@@ -80,6 +81,8 @@ class Trainer {
   bool run_epoch(const TrainerHooks& hooks);
   StepResult train_step(const Batch& batch);
   bool finish_epoch(const TrainerHooks& hooks);
+  std::optional<Evaluation> measure(const BatchSource& source, const TrainerHooks& hooks,
+                                    const std::string& label);
   bool must_stop(const TrainerHooks& hooks) const;
   void save();
   void record_step(const StepResult& result, const TrainerHooks& hooks);

@@ -2,6 +2,7 @@
 #include <nlohmann/json.hpp>
 
 #include "../support/catch.h"
+#include "imdb/metrics.h"
 #include "imdb/run_folder.h"
 #include "make_archive.h"
 #include "program.h"
@@ -44,7 +45,7 @@ TEST_CASE("help and version succeed and teach") {
     CHECK_THAT(help.out, Contains(part));
   const auto version = run_imdb(folder, "--version");
   CHECK(version.code == 0);
-  CHECK_THAT(version.out, Contains("norma " NORMA_VERSION));
+  CHECK_THAT(version.out, Contains(std::string("norma ") + imdb::version()));
   CHECK(run_imdb(folder, "info").code == 0);
 }
 

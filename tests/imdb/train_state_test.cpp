@@ -17,6 +17,7 @@ TEST_CASE("the state of a run reads back exactly") {
   state.data_hash = 0xFFFFFFFFFFFFFFF7u;
   state.loss_sum = 1e-17;
   state.correct = 7;
+  state.logit_shift = -1.0 / 3;
   state.rng_seed = 0xFFFFFFFFFFFFFFFFu;
   state.rng_offset = 0x8000000000000001u;
   state.data_name = "a \"name\" \xC3\xA9";
@@ -28,6 +29,7 @@ TEST_CASE("the state of a run reads back exactly") {
   CHECK(read.rng_offset == state.rng_offset);
   CHECK(read.train_seconds == state.train_seconds);
   CHECK(read.data_hash == state.data_hash);
+  CHECK(read.logit_shift == state.logit_shift);
   REQUIRE(read.steps.size() == 2);
   CHECK(read.steps[0].loss == state.steps[0].loss);
   CHECK(read.steps[1].grad_norm == state.steps[1].grad_norm);
@@ -40,8 +42,8 @@ TEST_CASE("what is not a state is refused with the file's name") {
     CHECK_THROWS_AS(train_state_from_json(text, "x/state.json"), norma::FileError);
   CHECK_THROWS_WITH(train_state_from_json("{}", "x/state.json"), Contains("x/state.json"));
   auto text = to_json(TrainState{});
-  text.replace(text.find("\"version\":2"), 11, "\"version\":9");
-  CHECK_THROWS_WITH(train_state_from_json(text, "s"), Contains("version must be 2; got 9"));
+  text.replace(text.find("\"version\":3"), 11, "\"version\":9");
+  CHECK_THROWS_WITH(train_state_from_json(text, "s"), Contains("version must be 3; got 9"));
   text = to_json(TrainState{});
   text.resize(text.size() / 2);
   CHECK_THROWS_WITH(train_state_from_json(text, "s"), Contains("damaged"));
