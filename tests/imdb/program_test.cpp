@@ -160,6 +160,9 @@ TEST_CASE("a whole run: train, files, predict, eval, info, refusals") {
   CHECK(eval.code == 0);
   CHECK_THAT(eval.out,
              Contains(fmt::format("accuracy  {:.4f}", metrics["test_accuracy"].get<double>())));
+  const auto dev = run_imdb(folder, "eval --model run --split dev --threads 1");
+  CHECK_THAT(dev.out,
+             Contains(fmt::format("accuracy  {:.4f}", metrics["dev_accuracy"].get<double>())));
   CHECK(run_imdb(folder, "info --model run").code == 0);
 
   for (const char* command : {"predict --model run Good.", "eval --model run --threads 1"}) {
