@@ -1,6 +1,7 @@
 #include "norma/core/atomic_file.h"
 
 #include "norma/core/error.h"
+#include "norma/core/file_kind.h"
 
 #include <fcntl.h>
 #include <unistd.h>
@@ -11,7 +12,32 @@
 
 namespace norma {
 
-AtomicFile::AtomicFile(std::filesystem::path path) : path_(std::move(path)) {
+namespace fs = std::filesystem;
+
+namespace {
+
+/// Where a chain of symbolic links ends, whether or not something stands there: the links are to
+/// stay. Throws FileError where the new file would take the place of something that is no file.
+fs::path final_path(fs::path path) {
+  std::error_code error;
+  const fs::file_type type = fs::status(path, error).type();
+  check<FileError>(type != fs::file_type::none, "write_file",
+                   "{} must be writable; got \"{}\" on the attempt to look at it; check the path "
+                   "and its permissions",
+                   path.string(), error.message());
+  check<FileError>(type == fs::file_type::regular || type == fs::file_type::not_found, "write_file",
+                   "{} must be a regular file or not exist; got {}; give the path of a file",
+                   path.string(), file_kind(type));
+  for (;;) {
+    const fs::path target = fs::read_symlink(path, error);
+    if (error) return path;  // it is none
+    path = path.parent_path() / target;
+  }
+}
+
+}  // namespace
+
+AtomicFile::AtomicFile(fs::path path) : path_(final_path(std::move(path))) {
   static std::atomic<int> counter{0};
   temporary_ = path_;
   temporary_ += fmt::format(".tmp{}-{}", getpid(), counter++);
@@ -42,7 +68,7 @@ void AtomicFile::commit() {
   if (close(std::exchange(descriptor_, -1)) != 0) fail("close");
   if (rename(temporary_.c_str(), path_.c_str()) != 0) fail("rename");
   temporary_.clear();
-  const std::filesystem::path folder = path_.has_parent_path() ? path_.parent_path() : ".";
+  const fs::path folder = path_.has_parent_path() ? path_.parent_path() : ".";
   // And so should the new name; a file system that cannot do that for a folder has no way to be
   // asked.
   if (const int handle = open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC); handle >= 0) {

@@ -11,12 +11,15 @@ namespace norma {
 /// a full disk or an exception on the way leaves whatever stood under `path` before. All failures
 /// throw FileError naming file and reason.
 ///
+/// A symbolic link stays and its target is replaced. What stands under `path` and is no regular
+/// file (a folder, device, FIFO or socket) is an error: the new file would take its place.
+///
 ///     AtomicFile file("run/metrics.json");
 ///     file.write(text);
 ///     file.commit();
 class AtomicFile {
  public:
-  /// Creates `path` + ".tmp<something unique>"; its folder must exist.
+  /// Creates the final path + ".tmp<something unique>"; its folder must exist.
   explicit AtomicFile(std::filesystem::path path);
   /// Removes the temporary file unless committed.
   ~AtomicFile();

@@ -5,6 +5,7 @@
 #include "support/temporary_folder.h"
 
 #include <sys/resource.h>
+#include <sys/stat.h>
 
 #include <csignal>
 #include <fstream>
@@ -70,6 +71,46 @@ TEST_CASE("a full disk leaves the old file and no rubbish", "[atomic_file]") {
                           Catch::Contains("File too large"));
   CHECK(contents(path) == "old");
   CHECK(file_count(folder.path()) == 1);
+}
+
+TEST_CASE("symbolic links stay, and what they mean is replaced", "[atomic_file]") {
+  const TemporaryFolder folder;
+  std::filesystem::create_directory(folder.path() / "other");
+  const auto target = folder.path() / "other" / "file";
+  const auto link = folder.path() / "link";
+  // One link leads to the next, relative to its own folder.
+  std::filesystem::create_symlink("other/inner", link);
+  std::filesystem::create_symlink("file", folder.path() / "other" / "inner");
+  for (const char* text : {"new", "newer"}) {  // at first the links lead nowhere
+    AtomicFile file(link);
+    file.write(text);
+    file.commit();
+    CHECK(contents(target) == text);
+  }
+  CHECK(std::filesystem::is_symlink(link));
+  CHECK(std::filesystem::is_symlink(folder.path() / "other" / "inner"));
+  CHECK(std::filesystem::is_regular_file(std::filesystem::symlink_status(target)));
+  CHECK(file_count(folder.path()) == 2);
+  CHECK(file_count(folder.path() / "other") == 2);
+
+  std::filesystem::create_symlink("circle", folder.path() / "circle");
+  CHECK_THROWS_WITH(AtomicFile(folder.path() / "circle"),
+                    Catch::Contains("Too many levels of symbolic links"));
+}
+
+TEST_CASE("what is no regular file is never replaced", "[atomic_file]") {
+  const TemporaryFolder folder;
+  const auto fifo = folder.path() / "fifo";
+  REQUIRE(mkfifo(fifo.c_str(), 0600) == 0);
+  std::filesystem::create_symlink("fifo", folder.path() / "link");
+  for (const char* name : {"fifo", "link"})
+    CHECK_THROWS_WITH(AtomicFile(folder.path() / name),
+                      Catch::Contains(std::string("[write_file] ")) && Catch::Contains(name) &&
+                          Catch::Contains("must be a regular file or not exist; got a FIFO; "
+                                          "give the path of a file"));
+  CHECK_THROWS_WITH(AtomicFile(folder.path()), Catch::Contains("got a folder"));
+  CHECK(std::filesystem::is_fifo(fifo));
+  CHECK(file_count(folder.path()) == 2);
 }
 
 TEST_CASE("a missing folder is named", "[atomic_file]") {
