@@ -1,6 +1,7 @@
 #include "norma/cuda/kernels/pointwise.h"
 
 #include "norma/cuda/kernels/loop.cuh"
+#include "norma/cuda/kernels/math.cuh"
 #include "norma/cuda/philox.cuh"
 
 namespace norma::cuda_kernels {
@@ -9,9 +10,6 @@ namespace {
 
 using device::accumulate_t;
 using device::convert;
-
-__device__ __forceinline__ float hyperbolic_tangent(float x) { return tanhf(x); }
-__device__ __forceinline__ double hyperbolic_tangent(double x) { return tanh(x); }
 
 /// Four neighbours a thread: one block of random words.
 template <class T>

@@ -1,4 +1,4 @@
-// Sums over groups of threads, the same in every thread of the group, in a fixed order.
+// Sums and maxima over groups of threads, the same in every thread of the group, in a fixed order.
 #pragma once
 
 #include "norma/cuda/device.cuh"
@@ -8,20 +8,33 @@ namespace norma::cuda_kernels {
 using device::all_lanes;
 using device::warp_size;
 
-/// Sums values over `group` neighbouring threads: a power of two up to a warp, or whole warps that
-/// are the whole block. All threads of the block take part.
+struct Plus {
+  template <class C>
+  __device__ static __forceinline__ C combine(C a, C b) {
+    return a + b;
+  }
+};
+/// b where that is NaN.
+struct Larger {
+  template <class C>
+  __device__ static __forceinline__ C combine(C a, C b) {
+    return a > b ? a : b;
+  }
+};
+
+/// Combines values over `group` neighbouring threads, up to `max_values` at a time: a power of two
+/// up to a warp, or whole warps that are the whole block. All threads of the block take part.
 ///
 /// Over a block it takes one barrier: two scratch areas alternate, so that whoever writes the next
-/// sum does not overtake whoever still reads the last one.
-template <int group, class C>
-class GroupSum {
+/// value does not overtake whoever still reads the last one.
+template <class Op, int group, class C, int max_values>
+class GroupReduce {
  public:
   static constexpr int warps = group > warp_size ? group / warp_size : 1;
-  static constexpr int max_values = 2;
   /// Elements of shared memory that the constructor takes.
   static constexpr int scratch_count = group > warp_size ? 2 * max_values* warps : 1;
 
-  __device__ explicit GroupSum(C* scratch) : scratch_(scratch) {}
+  __device__ explicit GroupReduce(C* scratch) : scratch_(scratch) {}
 
   __device__ __forceinline__ C operator()(C value) {
     C values[1] = {value};
@@ -33,7 +46,7 @@ class GroupSum {
     static_assert(count <= max_values);
     NORMA_UNROLL
     for (int i = 0; i < count; ++i)
-      values[i] = sum_lanes<(group < warp_size ? group : warp_size)>(values[i]);
+      values[i] = over_lanes<(group < warp_size ? group : warp_size)>(values[i]);
     if constexpr (group > warp_size) {
       const int lane = static_cast<int>(threadIdx.x) % warp_size;
       C* const area = scratch_ + turn_ * max_values * warps;
@@ -45,22 +58,26 @@ class GroupSum {
       }
       __syncthreads();
       NORMA_UNROLL
-      for (int i = 0; i < count; ++i) values[i] = sum_lanes<warps>(area[i * warps + lane % warps]);
+      for (int i = 0; i < count; ++i) values[i] = over_lanes<warps>(area[i * warps + lane % warps]);
     }
   }
 
  private:
   template <int lanes>
-  __device__ static __forceinline__ C sum_lanes(C value) {
+  __device__ static __forceinline__ C over_lanes(C value) {
     NORMA_UNROLL
     for (int step = lanes / 2; step > 0; step /= 2)
-      value += __shfl_xor_sync(all_lanes, value, step);
+      value = Op::combine(value, __shfl_xor_sync(all_lanes, value, step));
     return value;
   }
 
   C* scratch_;
   int turn_ = 0;
 };
+template <int group, class C, int max_values = 2>
+using GroupSum = GroupReduce<Plus, group, C, max_values>;
+template <int group, class C>
+using GroupMax = GroupReduce<Larger, group, C, 1>;
 
 /// Count, mean and sum of squared differences of some values.
 template <class C>

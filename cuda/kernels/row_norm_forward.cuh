@@ -1,28 +1,16 @@
 // Forward of the row norms.
 //
-// Rows of up to 32 KiB stay in registers between the
-// statistics and the output: x is read once, and the variance is that of differences from the mean.
+// Rows of up to 32 KiB stay in registers between the statistics and the output: x is read once, and
+// the variance is that of differences from the mean.
 // A row belongs to a group of threads, as small as the row allows; small groups need no barrier.
 // Wider rows are read twice: the second time mostly from the cache.
 #pragma once
 
 #include "norma/cuda/kernels/reduce.cuh"
 #include "norma/cuda/kernels/row_norm_math.cuh"
+#include "norma/cuda/kernels/rows.cuh"
 
 namespace norma::cuda_kernels {
-
-/// How resident rows lie over threads: `group` threads own a row; thread t holds the vectors of
-/// `vec` elements number t, t + group, …, `elements` of them in all; `rows` rows at a time.
-template <int group_, int elements_, int vec_, int rows_>
-struct Geometry {
-  static constexpr int group = group_, elements = elements_, vec = vec_, rows = rows_;
-  static constexpr int vectors = elements / vec;
-  static constexpr int threads = group < 128 ? 128 : group;
-  static constexpr int groups = threads / group;
-  static constexpr std::int64_t capacity = std::int64_t{group} * elements;
-  /// Rows of a block, all at a time.
-  static constexpr std::int64_t block_rows = groups * rows;
-};
 
 /// What a kernel knows at compile time. General reads everything from the parameters; the two
 /// others are LayerNorm and RMSNorm with weights of the width of the row.
@@ -39,52 +27,8 @@ struct GeneralRow {
   __device__ static bool centred(const RowNormParams& p) { return p.centred; }
 };
 
-/// Where a thread stands in its row, and which columns are its own.
-template <class G>
-struct Place {
-  int lane = static_cast<int>(threadIdx.x) % G::group;
-  int group = static_cast<int>(threadIdx.x) / G::group;
-  __device__ __forceinline__ std::int64_t column(int vector) const {
-    return static_cast<std::int64_t>(vector * G::group + lane) * G::vec;
-  }
-};
-
-/// The part of a row that one thread holds. Columns past the width hold zeros.
-template <class T, class G>
-struct RowPart {
-  device::Vector<T, G::vec> vectors[G::vectors];
-
-  __device__ __forceinline__ void load(const T* row, std::int64_t width, const Place<G>& place,
-                                       bool active = true) {
-    NORMA_UNROLL
-    for (int v = 0; v < G::vectors; ++v) {
-      const std::int64_t column = place.column(v);
-      if (active && column < width) {
-        vectors[v] = device::load<G::vec>(row + column);
-      } else {
-        NORMA_UNROLL
-        for (int e = 0; e < G::vec; ++e) vectors[v][e] = T{};
-      }
-    }
-  }
-};
-
-/// Calls use(v, e, column) for every element of the thread's part, column by column.
-template <class G, class Use>
-__device__ __forceinline__ void for_each_element(std::int64_t width, const Place<G>& place,
-                                                 const Use& use) {
-  NORMA_UNROLL
-  for (int v = 0; v < G::vectors; ++v) {
-    const std::int64_t column = place.column(v);
-    if (column < width) {
-      NORMA_UNROLL
-      for (int e = 0; e < G::vec; ++e) use(v, e, column + e);
-    }
-  }
-}
-
-/// Statistics of a resident row. Every thread of the block calls it.
-template <class Kind, class T, class G, class C, class Sum>
+/// Statistics of a row. Every thread of the block calls it.
+template <class Kind, class C, class T, class G, class Sum>
 __device__ __forceinline__ RowStatistics<C> row_statistics(const RowPart<T, G>& x,
                                                            std::int64_t width,
                                                            const RowNormParams& p,
@@ -92,17 +36,20 @@ __device__ __forceinline__ RowStatistics<C> row_statistics(const RowPart<T, G>& 
   if (Kind::centred(p)) {
     const C n = static_cast<C>(width);
     C total = 0;
-    for_each_element(width, place,
-                     [&](int v, int e, std::int64_t) { total += convert<C>(x.vectors[v][e]); });
+    visit_rows<C>(
+        width, place, [&](Element, C value) { total += value; }, x);
     const C mean = sum(total) / n;
     // The corrected two-pass algorithm, as on the CPU: what rounding lost of the mean comes out of
     // the differences.
     C sums[2] = {0, 0};
-    for_each_element(width, place, [&](int v, int e, std::int64_t) {
-      const C d = convert<C>(x.vectors[v][e]) - mean;
-      sums[0] += d;
-      sums[1] += d * d;
-    });
+    visit_rows<C>(
+        width, place,
+        [&](Element, C value) {
+          const C d = value - mean;
+          sums[0] += d;
+          sums[1] += d * d;
+        },
+        x);
     sum(sums);
     const C rest = sums[0] / n;
     return {mean, rest, reciprocal_divisor<C>(sums[1] / n - rest * rest, p)};
@@ -110,21 +57,21 @@ __device__ __forceinline__ RowStatistics<C> row_statistics(const RowPart<T, G>& 
   const C divisor = static_cast<C>(p.divisor);
   if constexpr (Kind::general) {
     C sums[2] = {0, 0};
-    for_each_element(width, place, [&](int v, int e, std::int64_t column) {
-      const C value = convert<C>(x.vectors[v][e]);
-      sums[0] += value;
-      if (column < p.statistic_width) sums[1] += value * value;
-    });
+    visit_rows<C>(
+        width, place,
+        [&](Element at, C value) {
+          sums[0] += value;
+          if (at.column < p.statistic_width) sums[1] += value * value;
+        },
+        x);
     sum(sums);
     if (p.compressed)
       return {sums[0], C(0), reciprocal_divisor<C>((sums[1] + sums[0] * sums[0]) / divisor, p)};
     return {C(0), C(0), reciprocal_divisor<C>(sums[1] / divisor, p)};
   } else {
     C squares = 0;
-    for_each_element(width, place, [&](int v, int e, std::int64_t) {
-      const C value = convert<C>(x.vectors[v][e]);
-      squares += value * value;
-    });
+    visit_rows<C>(
+        width, place, [&](Element, C value) { squares += value * value; }, x);
     return {C(0), C(0), reciprocal_divisor<C>(sum(squares) / divisor, p)};
   }
 }
@@ -189,7 +136,7 @@ __global__ void __launch_bounds__(G::threads) row_norm_forward_kernel(RowNormFor
     const std::int64_t row = first_row + k * G::groups;
     const bool active = row < a.shape.rows;  // not a branch: sums need every thread
     if (a.residual != nullptr && active) add_residual<Kind>(x[k], a, row, place);
-    const RowStatistics<C> s = row_statistics<Kind, T, G, C>(x[k], width, p, place, sum);
+    const RowStatistics<C> s = row_statistics<Kind, C>(x[k], width, p, place, sum);
     if (!active) continue;
     if (place.lane == 0) {
       if (a.mean != nullptr) a.mean[row] = s.mean + s.rest;

@@ -3,6 +3,7 @@
 
 #include "norma/cuda/kernels/row_norm_backward.cuh"
 #include "norma/cuda/kernels/row_norm_plan.h"
+#include "norma/cuda/kernels/rows_launch.cuh"
 
 #include <algorithm>
 #include <initializer_list>
@@ -11,16 +12,6 @@ namespace norma::cuda_kernels {
 
 namespace {
 
-constexpr int threads_of_a_block = 256;
-
-unsigned blocks_for(std::int64_t items, std::int64_t per_block) {
-  return static_cast<unsigned>((items + per_block - 1) / per_block);
-}
-
-/// Elements of 16 bytes.
-template <class T>
-constexpr int full_vector = 16 / static_cast<int>(sizeof(T));
-
 /// The widest vector that all pointers and the row length allow: 16 bytes, 4 bytes (for 16-bit
 /// types), or one element.
 template <class T>
@@ -28,11 +19,7 @@ int vector_width(std::int64_t width, std::initializer_list<const void*> pointers
   for (const int vec : {full_vector<T>, 2}) {
     // float64 is for gradient checks: not worth kernels of its own.
     if (sizeof(T) == 8 || (vec == 2 && sizeof(T) != 2)) continue;
-    const std::uintptr_t bytes = static_cast<std::uintptr_t>(vec) * sizeof(T);
-    bool fits = width % vec == 0;
-    for (const void* pointer : pointers)
-      fits = fits && reinterpret_cast<std::uintptr_t>(pointer) % bytes == 0;
-    if (fits) return vec;
+    if (takes_vectors<T>(vec, width, pointers)) return vec;
   }
   return 1;
 }
@@ -74,38 +61,6 @@ void with_kind(bool simple, bool centred, const Use& use) {
     use.template operator()<CentredRow>();
   else
     use.template operator()<PlainRow>();
-}
-
-template <class T>
-void fill_zero(T* out, std::int64_t count, void* stream) {
-  if (out == nullptr || count == 0) return;
-  device::launch({.name = "fill_zero",
-                  .grid = {blocks_for(count, threads_of_a_block)},
-                  .block = {threads_of_a_block},
-                  .stream = stream},
-                 fill_zero_kernel<T>, out, count);
-}
-
-/// out [weight_rows, columns] = scale * partial sums [weight_rows, count, width]; `buffer`
-/// [weight_rows, width] is used where a column covers several elements.
-template <class T>
-void finish_sums(const statistic_t<T>* parts, std::int64_t count, const RowNormShape& s,
-                 double scale, statistic_t<T>* buffer, T* out, void* stream) {
-  using C = statistic_t<T>;
-  const unsigned tiles = blocks_for(s.width, tile_columns) * static_cast<unsigned>(s.weight_rows);
-  const device::LaunchConfig config{
-      .name = "sum_parts", .grid = {tiles}, .block = {tile_columns, tile_rows}, .stream = stream};
-  if (s.segment() == 1) {
-    device::launch(config, sum_parts_kernel<C, T>, parts, count, s.width, static_cast<C>(scale),
-                   out);
-    return;
-  }
-  device::launch(config, sum_parts_kernel<C, C>, parts, count, s.width, C(1), buffer);
-  device::launch({.name = "sum_segments",
-                  .grid = {static_cast<unsigned>(s.weight_rows * s.columns)},
-                  .block = {segment_threads},
-                  .stream = stream},
-                 sum_segments_kernel<C, T>, buffer, s.segment(), static_cast<C>(scale), out);
 }
 
 }  // namespace

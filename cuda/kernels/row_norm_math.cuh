@@ -1,7 +1,7 @@
 // The formulas of the row norms that all their kernels share (ops/norm_params.h).
 #pragma once
 
-#include "norma/cuda/device.cuh"
+#include "norma/cuda/kernels/math.cuh"
 #include "norma/cuda/kernels/row_norm.h"
 #include "norma/cuda/philox.cuh"
 
@@ -10,9 +10,6 @@ namespace norma::cuda_kernels {
 using device::convert;
 using device::dropout_scale;
 using device::DropoutMask;
-
-__device__ __forceinline__ float square_root(float x) { return sqrtf(x); }
-__device__ __forceinline__ double square_root(double x) { return sqrt(x); }
 
 /// Mean and its rounding error (0 where not centred; the sum of x where compressed), and 1 / D.
 template <class C>

@@ -19,6 +19,7 @@ const Backend& cuda_backend() {
     add_row_norm_kernels(filled);
     add_column_norm_kernels(filled);
     add_pointwise_kernels(filled);
+    add_squash_kernels(filled);
     return filled;
   }();
   return table;

@@ -15,5 +15,6 @@ void add_memory_kernels(Backend& table);       // memory.cpp: fill, copy, copies
 void add_row_norm_kernels(Backend& table);     // row_norm.cpp
 void add_column_norm_kernels(Backend& table);  // norms.cpp
 void add_pointwise_kernels(Backend& table);    // norms.cpp: softcap, dropout
+void add_squash_kernels(Backend& table);       // squash.cpp
 
 }  // namespace norma::cuda_kernels

@@ -3,15 +3,11 @@
 #include "norma/cuda/kernels/column_norm.h"
 #include "norma/cuda/kernels/pointwise.h"
 #include "norma/cuda/runtime/backend.h"
+#include "norma/cuda/runtime/pointers.h"
 
 namespace norma::cuda_kernels {
 
 namespace {
-
-template <class T>
-T* pointer(const Tensor& tensor) {
-  return tensor.defined() ? tensor.data<T>() : nullptr;
-}
 
 ColumnShape shape_of(const Tensor& x) { return {x.size(0), x.size(1), x.size(2)}; }
 

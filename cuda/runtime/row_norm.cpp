@@ -3,15 +3,11 @@
 #include "norma/core/factory.h"
 #include "norma/cuda/kernels/row_norm_plan.h"
 #include "norma/cuda/runtime/backend.h"
+#include "norma/cuda/runtime/pointers.h"
 
 namespace norma::cuda_kernels {
 
 namespace {
-
-template <class T>
-T* pointer(const Tensor& tensor) {
-  return tensor.defined() ? tensor.data<T>() : nullptr;
-}
 
 /// Weight and bias are [W, C] where there are any, as are their gradients.
 RowNormShape shape_of(const Tensor& x, std::initializer_list<const Tensor*> affine) {
