@@ -16,5 +16,6 @@ void add_row_norm_kernels(Backend& table);     // row_norm.cpp
 void add_column_norm_kernels(Backend& table);  // norms.cpp
 void add_pointwise_kernels(Backend& table);    // norms.cpp: softcap, dropout
 void add_squash_kernels(Backend& table);       // squash.cpp
+void add_dual_norm_kernels(Backend& table);    // dual_norm.cpp
 
 }  // namespace norma::cuda_kernels
