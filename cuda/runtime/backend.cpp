@@ -21,6 +21,7 @@ const Backend& cuda_backend() {
     add_pointwise_kernels(filled);
     add_squash_kernels(filled);
     add_dual_norm_kernels(filled);
+    add_poly_norm_kernels(filled);
     return filled;
   }();
   return table;
