@@ -22,6 +22,7 @@ const Backend& cuda_backend() {
     add_squash_kernels(filled);
     add_dual_norm_kernels(filled);
     add_poly_norm_kernels(filled);
+    add_softmax_kernels(filled);
     return filled;
   }();
   return table;

@@ -18,5 +18,6 @@ void add_pointwise_kernels(Backend& table);    // norms.cpp: softcap, dropout
 void add_squash_kernels(Backend& table);       // squash.cpp
 void add_dual_norm_kernels(Backend& table);    // dual_norm.cpp
 void add_poly_norm_kernels(Backend& table);    // poly_norm.cpp
+void add_softmax_kernels(Backend& table);      // softmax.cpp: softmax, cross entropy, moments
 
 }  // namespace norma::cuda_kernels
