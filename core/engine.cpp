@@ -138,13 +138,16 @@ class Run {
       return;
     }
     // In place only into a sum that this run made itself: the first gradient may be shared with
-    // anyone.
+    // anyone. The check below is of this sum; that of the operation would blame an "add".
+    const bool anomaly = AnomalyMode::is_enabled();
+    const DetectAnomalyGuard off(false);
     if (task.owned[edge.output] && !create_graph_) {
       detail::accumulate(sum, gradient.contiguous());
     } else {
       sum = detail::add(sum, gradient);
       task.owned[edge.output] = true;
     }
+    if (anomaly) detail::check_anomaly(edge.node->name(), "sum of arriving gradients", {sum}, {});
   }
 
   void run_hooks(NodeTask& task) {
@@ -182,6 +185,7 @@ class Run {
       task.gradients.clear();
       return;
     }
+    const TensorList arrived = AnomalyMode::is_enabled() ? task.gradients : TensorList();
     TensorList gradients = apply(node, std::move(task.gradients));
     task.gradients.clear();
     if (!retain_graph_) node.release_saved();
@@ -193,7 +197,8 @@ class Run {
       if (!gradients[i].defined() || !is_needed(edge)) continue;
       Tensor gradient =
           validate(std::move(gradients[i]), edge.node->outputs[edge.output], node.name(), i);
-      if (AnomalyMode::is_enabled()) detail::check_anomaly(node.name(), "backward", {gradient}, {});
+      if (AnomalyMode::is_enabled())
+        detail::check_anomaly(node.name(), "backward", {gradient}, arrived);
       deliver(edge, std::move(gradient), false);
     }
   }
@@ -293,10 +298,10 @@ void check_anomaly(const std::string& operation, const char* phase, const Tensor
     if (finite(result)) continue;
     for (std::size_t i = 0; i < inputs.size(); ++i)
       check<AutogradError>(finite(inputs[i]), operation.c_str(),
-                           "anomaly mode: every value must be finite; its input {} already holds a "
-                           "NaN or Inf (shape "
-                           "{}); look at the data, or at what made it outside of anomaly mode",
-                           i, inputs[i].shape());
+                           "anomaly mode: every value must be finite; input {} of its {} already "
+                           "holds a NaN or Inf (shape {}); look at the data, or at what made it "
+                           "outside of anomaly mode",
+                           i, phase, inputs[i].shape());
     throw AutogradError(
         operation,
         fmt::format(

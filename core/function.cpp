@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <utility>
 
 namespace norma {
 
@@ -26,14 +27,27 @@ void check_dirty(const std::string& name, const Tensor& tensor, bool recorded) {
       !(tensor.is_leaf() && tensor.requires_grad()), name.c_str(),
       "a leaf that requires grad must not change in place while recording; wrap the change in "
       "NoGradGuard, or use the out-of-place operation");
+  const TensorImpl& impl = *tensor.impl();
   check<AutogradError>(
-      !tensor.impl()->is_graph_view && !(recorded && tensor.impl()->is_view), name.c_str(),
+      !impl.is_graph_view && !(impl.is_view && (recorded || impl.base_has_history)), name.c_str(),
       "a view must not change in place while recording, because the history of its base would miss "
       "it; use the out-of-place operation, or clone() the view first");
   check<AutogradError>(
-      tensor.storage()->graph_views.load() == 0, name.c_str(),
-      "a tensor with views that are part of a graph must not change in place while recording; use "
-      "the out-of-place operation, or clone() before taking the views");
+      impl.storage->graph_views.load() == 0 && !(recorded && impl.storage->plain_views.load() > 0),
+      name.c_str(),
+      "a tensor with views must not change in place while recording, because their history would "
+      "miss it; use the out-of-place operation, or clone() before taking the views");
+}
+
+/// A tensor that changed in place keeps the gradient of what it is now, which is output `output_nr`
+/// of `node`, and no longer that of what it was.
+void move_retained(const Tensor& tensor, Node& node, std::size_t output_nr) {
+  const std::shared_ptr<Node> former = tensor.grad_fn();
+  if (!former || tensor.output_nr() >= former->retained.size()) return;
+  std::weak_ptr<TensorImpl>& entry = former->retained[tensor.output_nr()];
+  if (entry.lock() != tensor.impl()) return;
+  node.retained.resize(output_nr + 1);
+  node.retained[output_nr] = std::exchange(entry, {});
 }
 
 }  // namespace
@@ -132,6 +146,7 @@ void FunctionRecorder::finish(Context& ctx, const std::shared_ptr<Node>& node,
         output.is_floating_point() && find_same(ctx.non_differentiable_, forward_outputs[i]) < 0;
     if (!differentiable) continue;
     AutogradMeta& meta = output.impl()->meta();
+    move_retained(output, *node, i);
     meta.grad_fn = node;
     meta.output_nr = static_cast<std::uint32_t>(i);
     if (!output.impl()->is_graph_view && find_same(ctx.dirty_, output) < 0 &&
@@ -139,7 +154,7 @@ void FunctionRecorder::finish(Context& ctx, const std::shared_ptr<Node>& node,
           return input.defined() && input.storage() == output.storage();
         })) {
       output.impl()->is_graph_view = true;
-      output.storage()->graph_views.fetch_add(1, std::memory_order_relaxed);
+      output.impl()->counted.count_in(&output.storage()->graph_views);
     }
   }
   ctx.to_save_.clear();

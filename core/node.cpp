@@ -1,5 +1,6 @@
 #include "norma/core/node.h"
 
+#include "norma/core/engine.h"
 #include "norma/core/grad_mode.h"
 #include "norma/core/required_ops.h"
 
@@ -25,6 +26,13 @@ class GradAccumulator final : public Node {
     Tensor gradient = std::move(grads[0]);
     grads.clear();
     if (!gradient.defined()) return {};
+    const TensorMeta& then = outputs[0];
+    check<AutogradError>(
+        leaf_.shape() == then.shape && leaf_.dtype() == then.dtype && leaf_.device() == then.device,
+        "backward",
+        "a leaf must keep shape, dtype and device from forward to backward; got {} {} on {} in "
+        "the forward, {} {} on {} now; convert a module before its forward, or run it again",
+        then.dtype, then.shape, then.device, leaf_.dtype(), leaf_.shape(), leaf_.device());
     Tensor& grad = leaf_.impl()->meta().grad;
     if (!grad.defined()) {
       // Take the buffer only as its sole owner, so that nobody sees later additions.
@@ -43,6 +51,8 @@ class GradAccumulator final : public Node {
     } else {
       detail::accumulate(grad, gradient.contiguous());
     }
+    if (AnomalyMode::is_enabled())
+      detail::check_anomaly("backward", "sum in the .grad() of a leaf", {grad}, {});
     return {};
   }
 

@@ -25,9 +25,10 @@ class Storage {
   std::uint64_t version() const { return version_.load(std::memory_order_relaxed); }
   void bump_version() { version_.fetch_add(1, std::memory_order_relaxed); }
 
-  /// Views that are part of a graph; an in-place change recorded past them would leave their
-  /// history wrong.
+  /// Views alive, by whether they are part of a graph. An in-place change recorded past either
+  /// would leave their history wrong.
   std::atomic<int> graph_views{0};
+  std::atomic<int> plain_views{0};
 
  private:
   void* data_;

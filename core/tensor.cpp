@@ -42,10 +42,6 @@ TensorImpl::TensorImpl(std::shared_ptr<Storage> data, DType type, const Shape& s
       contiguous(norma::is_contiguous(sizes, steps)),
       storage(std::move(data)) {}
 
-TensorImpl::~TensorImpl() {
-  if (is_graph_view) storage->graph_views.fetch_sub(1, std::memory_order_relaxed);
-}
-
 namespace detail {
 
 Tensor make_tensor(const Shape& shape, DType dtype, const Device& device) {
@@ -59,6 +55,8 @@ Tensor make_view(const Tensor& base, const Shape& shape, const Shape& strides,
   const TensorImpl& source = get(base, "view");
   auto impl = std::make_shared<TensorImpl>(source.storage, source.dtype, shape, strides, offset);
   impl->is_view = true;
+  impl->base_has_history = base.requires_grad() || source.base_has_history;
+  impl->counted.count_in(&source.storage->plain_views);
   return Tensor(std::move(impl));
 }
 

@@ -5,6 +5,7 @@
 #include "norma/core/storage.h"
 #include "norma/core/tensor.h"
 
+#include <atomic>
 #include <list>
 #include <memory>
 #include <utility>
@@ -28,6 +29,23 @@ struct AutogradMeta {
   Tensor grad;
 };
 
+/// Counts its tensor among the views of a storage for as long as it lives.
+class ViewCount {
+ public:
+  ViewCount() = default;
+  ~ViewCount() { count_in(nullptr); }
+  ViewCount(const ViewCount&) = delete;
+  ViewCount& operator=(const ViewCount&) = delete;
+  void count_in(std::atomic<int>* counter) {
+    if (counter_ != nullptr) counter_->fetch_sub(1, std::memory_order_relaxed);
+    counter_ = counter;
+    if (counter_ != nullptr) counter_->fetch_add(1, std::memory_order_relaxed);
+  }
+
+ private:
+  std::atomic<int>* counter_ = nullptr;
+};
+
 struct TensorImpl {
   Shape shape;
   Shape strides;
@@ -35,14 +53,15 @@ struct TensorImpl {
   std::int64_t numel = 0;
   DType dtype = DType::float32;
   bool contiguous = true;
-  bool is_view = false;        ///< made by a view operation
-  bool is_graph_view = false;  ///< counted in storage->graph_views
+  bool is_view = false;           ///< made by a view operation
+  bool is_graph_view = false;     ///< a view operation that was recorded made it
+  bool base_has_history = false;  ///< a view of a tensor that requires grad
   std::shared_ptr<Storage> storage;
+  ViewCount counted;  ///< in a counter of `storage`, and so declared after it
   std::unique_ptr<AutogradMeta> autograd;
 
   TensorImpl(std::shared_ptr<Storage> data, DType type, const Shape& sizes, const Shape& steps,
              std::int64_t start);
-  ~TensorImpl();
   TensorImpl(const TensorImpl&) = delete;
   TensorImpl& operator=(const TensorImpl&) = delete;
 

@@ -214,6 +214,9 @@ void set_data(const Tensor& tensor, const Tensor& data) {
   target.numel = source.numel;
   target.dtype = source.dtype;
   target.contiguous = source.contiguous;
+  target.counted.count_in(nullptr);  // the new data are nobody's view
+  target.is_view = false;
+  target.base_has_history = false;
   target.storage = source.storage;
   // The accumulator of a graph that is still alive expects gradients of the old kind: start a new
   // one.

@@ -117,6 +117,39 @@ TEST_CASE("in-place on a view that history would miss is refused") {
   CHECK(contains(message_of([&] { y.mul_(3.0); }), "views"));
 }
 
+TEST_CASE("in-place past views that the history would miss is refused") {
+  const Tensor w = full({3}, 1.0, trainable);
+  const Tensor a = zeros({1, 3}, {.dtype = float64});
+  {
+    const Tensor view = a.reshape({3});
+    CHECK(contains(message_of([&] { a.add_(w); }), "a tensor with views"));
+    const NoGradGuard no_grad;
+    a.add_(w);  // nothing is recorded, and so nothing missed
+  }
+  a.add_(w);  // the view is gone
+  a.sum().backward();
+  CHECK(allclose(w.grad(), {1.0, 1.0, 1.0}));
+
+  const Tensor y = w * 2.0;
+  Tensor unrecorded;
+  {
+    const NoGradGuard no_grad;
+    unrecorded = y.narrow(0, 0, 2).narrow(0, 0, 1);
+  }
+  CHECK(contains(message_of([&] { unrecorded.mul_(3.0); }), "a view must not change"));
+  y.detach().mul_(3.0);  // detach() says that one knows
+}
+
+TEST_CASE("retain_grad follows a tensor through in-place changes") {
+  const Tensor x = full({2}, 1.0, trainable);
+  const Tensor y = x * 2.0;
+  y.retain_grad();
+  y.mul_(5.0);
+  y.sum().backward();
+  CHECK(allclose(y.grad(), {1.0, 1.0}));
+  CHECK(allclose(x.grad(), {10.0, 10.0}));
+}
+
 TEST_CASE("errors of backward carry a remedy") {
   const Tensor x = full({3}, 2.0, trainable);
   CHECK(contains(message_of([&] { (x * x).backward(); }), "sum()"));
@@ -213,8 +246,22 @@ TEST_CASE("anomaly mode names the operation that made the first NaN or Inf") {
   {
     const DetectAnomalyGuard guard;
     const Tensor bad = full({2}, std::numeric_limits<double>::quiet_NaN(), {.dtype = float64});
-    CHECK(contains(message_of([&] { x + bad; }), "input 1 already holds"));
+    CHECK(contains(message_of([&] { x + bad; }), "input 1 of its forward already holds"));
+    const Tensor y = x + 2.0;
+    CHECK(contains(message_of([&] { y.backward(bad); }), "input 0 of its backward already holds"));
   }
+}
+
+TEST_CASE("anomaly mode sees sums of gradients overflow") {
+  const Tensor w = tensor({1e-300}, trainable);  // finite sums forward, infinite ones backward
+  const Tensor y = w * 1.0, huge = full({1}, 1.5e308, {.dtype = float64});
+  const DetectAnomalyGuard guard;
+  const std::string text = message_of([&] { (y * huge + y * huge).sum().backward(); });
+  CAPTURE(text);
+  CHECK(contains(text, "[mul]"));
+  CHECK(contains(text, "its sum of arriving gradients made a NaN or Inf"));
+  (w * huge).sum().backward();
+  CHECK(contains(message_of([&] { (w * huge).sum().backward(); }), "the .grad() of a leaf"));
 }
 
 TEST_CASE("grad with create_graph gives derivatives of any order") {

@@ -231,6 +231,17 @@ TEST_CASE("to converts floating-point state in place, gradients included") {
   CHECK_THROWS_AS(model.to(int64), DTypeError);
 }
 
+TEST_CASE("a graph from before to() is refused, and leaves the gradient as it was") {
+  Outer model;
+  const Tensor before = model.scale + 1.0;
+  model.to(float64);
+  CHECK_THROWS_WITH(before.sum().backward(),
+                    Catch::Contains("a leaf must keep shape, dtype and device"));
+  CHECK_FALSE(model.scale.grad().defined());
+  model(ones({1, 2}, {.dtype = float64})).square().sum().backward();
+  CHECK(model.scale.grad().dtype() == float64);
+}
+
 TEST_CASE("train, eval, apply, zero_grad") {
   Outer model;
   CHECK(model.dropout.is_training());
