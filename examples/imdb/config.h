@@ -65,7 +65,7 @@ struct TrainConfig {
   std::string schedule = "cosine";  ///< constant | linear | cosine | inverse_sqrt | wsd
   std::int64_t warmup_steps = 150;
   double ema_decay = 0.998;           ///< 0: no moving average
-  bool fit_shift = true;              ///< of the logits, to the development set after each epoch
+  bool fit_shift = false;             ///< of the logits, to the development set after each epoch
   std::int64_t checkpoint_every = 0;  ///< steps between checkpoints; 0: once an epoch
 
   bool operator==(const TrainConfig&) const = default;

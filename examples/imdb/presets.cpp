@@ -62,7 +62,6 @@ TrainConfig seed() {
   c.schedule = "constant";
   c.warmup_steps = 0;
   c.ema_decay = 0.0;
-  c.fit_shift = false;
   return c;
 }
 

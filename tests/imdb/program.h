@@ -46,4 +46,4 @@ inline ProgramResult run_imdb(const TemporaryFolder& folder, const std::string& 
 /// Flags of a model and a run so small that a test can afford them.
 inline constexpr char kTinyFlags[] =
     " --layers 1 --d-model 16 --heads 2 --d-ff 32 --max-length 32 --head-length 8 --vocab-size 1000"
-    " --train-limit 96 --batch-size 16 --epochs 2 --threads 1 --no-baseline";
+    " --train-limit 96 --batch-size 16 --epochs 2 --fit-shift --threads 1 --no-baseline";
