@@ -179,11 +179,6 @@ struct Backend {
   Kernel<void(T x, T mean, T dy, T sum_dy, T sum_dy_d)> column_sums{"column_sums"};
   /// out = [a dy +] k (b (x - mean) + c), k = 0 where masked, else 1; dy and a both defined or both not; mean may be undefined.
   Kernel<void(T x, T mask, T mean, T dy, T a, T b, T c, T out)> column_affine{"column_affine"};
-  // Superseded by row_norm; they go once layer_norm and rms_norm call it.
-  Kernel<void(T x, T weight, T bias, double eps, T out, T mean, T rstd)> layer_norm{"layer_norm"};
-  Kernel<void(T x, T weight, T mean, T rstd, T dy, T dx, T dweight, T dbias)> layer_norm_backward{"layer_norm_backward"};
-  Kernel<void(T x, T weight, double eps, T out, T rstd)> rms_norm{"rms_norm"};
-  Kernel<void(T x, T weight, T rstd, T dy, T dx, T dweight)> rms_norm_backward{"rms_norm_backward"};
 
   // -- indices: int64, validated ----------------------------------------------------------------------------
   /// Smallest and largest value of a non-empty index tensor: one pass validates it.
