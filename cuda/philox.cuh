@@ -1,8 +1,8 @@
-// The random words of core/random.h, for kernels: nvcc takes only functions that say they run on
+// The random words of core/philox.h, for kernels: nvcc takes only functions that say they run on
 // the device. Tests compare the two.
 #pragma once
 
-#include "norma/core/random.h"
+#include "norma/core/philox.h"
 #include "norma/cuda/device.cuh"
 
 namespace norma::device {

@@ -2,7 +2,7 @@
 // of the element-wise ones. One kernel serves each family.
 #pragma once
 
-#include "norma/core/random.h"
+#include "norma/core/philox.h"
 
 #include <cstdint>
 

@@ -1,7 +1,7 @@
 // Element-wise operations on the device.
 #pragma once
 
-#include "norma/core/random.h"
+#include "norma/core/philox.h"
 
 #include <cstdint>
 

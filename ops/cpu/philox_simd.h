@@ -1,7 +1,7 @@
-// Philox in vector registers: the same words as core/random.h, several blocks at a time.
+// Philox in vector registers: the same words as core/philox.h, several blocks at a time.
 #pragma once
 
-#include "norma/core/random.h"
+#include "norma/core/philox.h"
 
 #include <algorithm>
 #ifdef __AVX2__
