@@ -8,13 +8,15 @@ using namespace imdb;
 
 namespace {
 
-/// Logits around +-2 with some on the wrong side, all leaning by `lean`.
+/// Logits in a triangle of +-3 around +-2, some so on the wrong side, all leaning by `lean`.
 Evaluation leaning(double lean) {
   Evaluation evaluation;
   for (int i = 0; i < 1000; ++i) {
     const int label = i % 2;
     evaluation.labels.push_back(label);
-    evaluation.logits.push_back((label == 1 ? 2.0 : -2.0) + 3.0 * std::sin(i * 1.7) + lean);
+    const double noise =
+        3 * (std::fmod(i * 0.6180339887, 1.0) + std::fmod(i * 0.4142135624, 1.0) - 1);
+    evaluation.logits.push_back((label == 1 ? 2.0 : -2.0) + noise + lean);
   }
   return evaluation;
 }
