@@ -19,25 +19,33 @@ struct PhiloxState {
   std::uint64_t offset = 0;  ///< first 128-bit block
 };
 
+/// What Philox 4x32 is made of: the factors of a round, what it adds to the key, and their number.
+/// Each of its three implementations (here, ops/cpu/philox_simd.h, cuda/philox.cuh) reads it here.
+struct Philox {
+  static constexpr std::uint32_t m0 = 0xD2511F53, m1 = 0xCD9E8D57;
+  static constexpr std::uint32_t w0 = 0x9E3779B9, w1 = 0xBB67AE85;
+  static constexpr int rounds = 10;
+};
+
+/// Philox 4x32-10 of the 128-bit counter `c` and the key `key`, as Random123's philox4x32.
+inline std::array<std::uint32_t, 4> philox4x32(std::array<std::uint32_t, 4> c, std::uint64_t key) {
+  auto k0 = static_cast<std::uint32_t>(key);
+  auto k1 = static_cast<std::uint32_t>(key >> 32);
+  for (int round = 0; round < Philox::rounds; ++round) {
+    const std::uint64_t p0 = std::uint64_t{Philox::m0} * c[0];
+    const std::uint64_t p1 = std::uint64_t{Philox::m1} * c[2];
+    c = {static_cast<std::uint32_t>(p1 >> 32) ^ c[1] ^ k0, static_cast<std::uint32_t>(p1),
+         static_cast<std::uint32_t>(p0 >> 32) ^ c[3] ^ k1, static_cast<std::uint32_t>(p0)};
+    k0 += Philox::w0;
+    k1 += Philox::w1;
+  }
+  return c;
+}
+
 /// Block `counter` of the stream of `seed`: four uniform 32-bit words.
 inline std::array<std::uint32_t, 4> philox(std::uint64_t seed, std::uint64_t counter) {
-  std::uint32_t c0 = static_cast<std::uint32_t>(counter);
-  std::uint32_t c1 = static_cast<std::uint32_t>(counter >> 32);
-  std::uint32_t c2 = 0;
-  std::uint32_t c3 = 0;
-  std::uint32_t k0 = static_cast<std::uint32_t>(seed);
-  std::uint32_t k1 = static_cast<std::uint32_t>(seed >> 32);
-  for (int round = 0; round < 10; ++round) {
-    const std::uint64_t p0 = std::uint64_t{0xD2511F53u} * c0;
-    const std::uint64_t p1 = std::uint64_t{0xCD9E8D57u} * c2;
-    c0 = static_cast<std::uint32_t>(p1 >> 32) ^ c1 ^ k0;
-    c1 = static_cast<std::uint32_t>(p1);
-    c2 = static_cast<std::uint32_t>(p0 >> 32) ^ c3 ^ k1;
-    c3 = static_cast<std::uint32_t>(p0);
-    k0 += 0x9E3779B9u;
-    k1 += 0xBB67AE85u;
-  }
-  return {c0, c1, c2, c3};
+  return philox4x32(
+      {static_cast<std::uint32_t>(counter), static_cast<std::uint32_t>(counter >> 32), 0, 0}, seed);
 }
 
 /// Word `index` of the stream that starts at `state`: four words a block.

@@ -16,22 +16,27 @@ struct RandomBlock {
   }
 };
 
+/// As norma::philox4x32.
+__device__ inline RandomBlock philox4x32(RandomBlock c, std::uint64_t key) {
+  auto k0 = static_cast<std::uint32_t>(key);
+  auto k1 = static_cast<std::uint32_t>(key >> 32);
+  for (int round = 0; round < Philox::rounds; ++round) {
+    const std::uint64_t p0 = std::uint64_t{Philox::m0} * c.w0;
+    const std::uint64_t p1 = std::uint64_t{Philox::m1} * c.w2;
+    c = {static_cast<std::uint32_t>(p1 >> 32) ^ c.w1 ^ k0, static_cast<std::uint32_t>(p1),
+         static_cast<std::uint32_t>(p0 >> 32) ^ c.w3 ^ k1, static_cast<std::uint32_t>(p0)};
+    k0 += Philox::w0;
+    k1 += Philox::w1;
+  }
+  return c;
+}
+
 /// Block `block` of the stream that starts at `state`: words 4 block … 4 block + 3.
 __device__ inline RandomBlock random_block(const PhiloxState& state, std::uint64_t block) {
   const std::uint64_t counter = state.offset + block;
-  RandomBlock c{static_cast<std::uint32_t>(counter), static_cast<std::uint32_t>(counter >> 32), 0,
-                0};
-  std::uint32_t k0 = static_cast<std::uint32_t>(state.seed);
-  std::uint32_t k1 = static_cast<std::uint32_t>(state.seed >> 32);
-  for (int round = 0; round < 10; ++round) {
-    const std::uint64_t p0 = std::uint64_t{0xD2511F53u} * c.w0;
-    const std::uint64_t p1 = std::uint64_t{0xCD9E8D57u} * c.w2;
-    c = {static_cast<std::uint32_t>(p1 >> 32) ^ c.w1 ^ k0, static_cast<std::uint32_t>(p1),
-         static_cast<std::uint32_t>(p0 >> 32) ^ c.w3 ^ k1, static_cast<std::uint32_t>(p0)};
-    k0 += 0x9E3779B9u;
-    k1 += 0xBB67AE85u;
-  }
-  return c;
+  return philox4x32(
+      {static_cast<std::uint32_t>(counter), static_cast<std::uint32_t>(counter >> 32), 0, 0},
+      state.seed);
 }
 
 /// Dropout keeps element i where word i of the stream says so, as on the CPU.

@@ -28,8 +28,8 @@ struct PhiloxVector {
         c3(_mm256_setzero_si256()) {}
 
   void round(__m256i k0, __m256i k1) {
-    const __m256i p0 = _mm256_mul_epu32(c0, _mm256_set1_epi64x(0xD2511F53));
-    const __m256i p1 = _mm256_mul_epu32(c2, _mm256_set1_epi64x(0xCD9E8D57));
+    const __m256i p0 = _mm256_mul_epu32(c0, _mm256_set1_epi64x(Philox::m0));
+    const __m256i p1 = _mm256_mul_epu32(c2, _mm256_set1_epi64x(Philox::m1));
     c0 = _mm256_xor_si256(_mm256_xor_si256(_mm256_srli_epi64(p1, 32), c1), k0);
     c2 = _mm256_xor_si256(_mm256_xor_si256(_mm256_srli_epi64(p0, 32), c3), k1);
     c1 = p1;
@@ -62,13 +62,13 @@ inline void philox_words(const PhiloxState& state, std::uint64_t block, std::uin
     PhiloxVector b(first + lane + 4);
     auto k0 = static_cast<std::uint32_t>(state.seed);
     auto k1 = static_cast<std::uint32_t>(state.seed >> 32);
-    for (int round = 0; round < 10; ++round) {
+    for (int round = 0; round < Philox::rounds; ++round) {
       const __m256i keys0 = _mm256_set1_epi64x(k0);
       const __m256i keys1 = _mm256_set1_epi64x(k1);
       a.round(keys0, keys1);
       b.round(keys0, keys1);
-      k0 += 0x9E3779B9U;
-      k1 += 0xBB67AE85U;
+      k0 += Philox::w0;
+      k1 += Philox::w1;
     }
     a.store(words + 4 * lane);
     b.store(words + 4 * lane + 16);
