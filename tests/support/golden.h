@@ -1,6 +1,7 @@
 // Golden values: files that PyTorch wrote (tests/golden/make_*.py), and calls compared with them.
 #pragma once
 
+#include "support/compare.h"
 #include "support/op_table.h"
 
 #include "norma/core/safetensors.h"
@@ -13,12 +14,16 @@ namespace norma::test {
 /// The tensors of tests/golden/`file`.
 const std::map<std::string, Tensor>& golden(const std::string& file);
 
-/// Runs `function` on the inputs of `name` in `file` and compares outputs and gradients: float64 to
-/// 1e-10 relative, float32 to 1e-5, both relative to the largest value of the tensor.
+/// The rule for golden values: each element to 1e-10 (float64) or 1e-5 (float32) of its own size,
+/// plus an allowance for elements in which larger terms cancelled: 1e-13 or 1e-6 of the largest.
+Comparison equals_golden(const Tensor& actual, const Tensor& expected, DType dtype);
+
+/// Runs `function` on the inputs of `name` in `file` and compares outputs and gradients by
+/// equals_golden, in float64 and float32.
 void check_golden_op(const std::string& name, const OpFunction& function,
                      const std::string& file = "ops.safetensors");
 
-/// Whether max |actual - expected| <= tolerance * max |expected|.
-bool close_to_largest(const Tensor& actual, const Tensor& expected, double tolerance);
+/// max |actual - expected| <= tolerance * max |expected|: says nothing about small elements.
+Comparison close_to_largest(const Tensor& actual, const Tensor& expected, double tolerance);
 
 }  // namespace norma::test
