@@ -1,5 +1,4 @@
 # `cmake --install`, and the package that `find_package(norma)` finds afterwards.
-include(GNUInstallDirs)
 include(CMakePackageConfigHelpers)
 set(package_dir ${CMAKE_INSTALL_LIBDIR}/cmake/norma)
 
