@@ -153,6 +153,10 @@ class Tensor {
   Tensor sum(const Shape& dims, bool keepdim = false) const;
   Tensor mean() const;
   Tensor mean(const Shape& dims, bool keepdim = false) const;
+  Tensor any() const;
+  Tensor any(const Shape& dims, bool keepdim = false) const;
+  Tensor all() const;
+  Tensor all(const Shape& dims, bool keepdim = false) const;
   Tensor matmul(const Tensor& other) const;
   Tensor exp() const;
   Tensor log() const;
@@ -166,8 +170,12 @@ class Tensor {
 
   // In place: bump the version. On a leaf that requires grad only under no_grad.
   const Tensor& add_(const Tensor& other, double alpha = 1.0) const;
+  const Tensor& add_(double other) const;
+  const Tensor& sub_(const Tensor& other, double alpha = 1.0) const;
+  const Tensor& sub_(double other) const;
   const Tensor& mul_(const Tensor& other) const;
   const Tensor& mul_(double factor) const;
+  const Tensor& div_(double divisor) const;
   const Tensor& copy_(const Tensor& source) const;
   const Tensor& fill_(double value) const;
   const Tensor& zero_() const { return fill_(0.0); }

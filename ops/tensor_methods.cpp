@@ -47,6 +47,14 @@ Tensor Tensor::mean() const { return norma::mean(*this); }
 Tensor Tensor::mean(const Shape& dims, bool keepdim) const {
   return norma::mean(*this, dims, keepdim);
 }
+Tensor Tensor::any() const { return norma::any(*this); }
+Tensor Tensor::any(const Shape& dims, bool keepdim) const {
+  return norma::any(*this, dims, keepdim);
+}
+Tensor Tensor::all() const { return norma::all(*this); }
+Tensor Tensor::all(const Shape& dims, bool keepdim) const {
+  return norma::all(*this, dims, keepdim);
+}
 Tensor Tensor::matmul(const Tensor& other) const { return norma::matmul(*this, other); }
 Tensor Tensor::exp() const { return norma::exp(*this); }
 Tensor Tensor::log() const { return norma::log(*this); }
@@ -119,6 +127,16 @@ struct AddInPlace : Function<AddInPlace> {
   }
 };
 
+struct AddScalarInPlace : Function<AddScalarInPlace> {
+  static constexpr const char* name = "add_";
+  static Tensor forward(Context& ctx, const Tensor& self, double other) {
+    ctx.mark_dirty({self});
+    detail::copy(self, add(self, detail::factor_for(self.dtype(), other, name)));
+    return self;
+  }
+  static TensorList backward(Context& /*ctx*/, const Tensor& grad) { return {grad}; }
+};
+
 struct MulInPlace : Function<MulInPlace> {
   static constexpr const char* name = "mul_";
   static Tensor forward(Context& ctx, const Tensor& self, const Tensor& other) {
@@ -157,6 +175,19 @@ struct MulScalarInPlace : Function<MulScalarInPlace> {
   }
 };
 
+struct DivScalarInPlace : Function<DivScalarInPlace> {
+  static constexpr const char* name = "div_";
+  static Tensor forward(Context& ctx, const Tensor& self, double divisor) {
+    ctx.mark_dirty({self});
+    ctx.set("divisor", divisor);
+    detail::copy(self, div(self, divisor));
+    return self;
+  }
+  static TensorList backward(Context& ctx, const Tensor& grad) {
+    return {div(grad, ctx.get<double>("divisor"))};
+  }
+};
+
 struct CopyInPlace : Function<CopyInPlace> {
   static constexpr const char* name = "copy_";
   static Tensor forward(Context& ctx, const Tensor& self, const Tensor& source) {
@@ -180,15 +211,46 @@ struct FillInPlace : Function<FillInPlace> {
   static TensorList backward(Context& /*ctx*/, const Tensor& /*grad*/) { return {Tensor()}; }
 };
 
+void check_not_bool(const Tensor& target, const char* op) {
+  check<DTypeError>(target.dtype() != DType::bool_, op,
+                    "a bool tensor cannot hold a sum; use the out-of-place operation, or "
+                    "logical_or and logical_xor");
+}
+
+// Subtraction adds the negative, which rounds alike. `op` is the name in errors.
+
+const Tensor& add_in_place(const Tensor& self, const Tensor& other, double alpha, const char* op) {
+  check_target(self, op);
+  check_operand(self, other, op);
+  detail::factor_for(self.dtype(), alpha, op);  // throws
+  FunctionRecorder::check_in_place(op, self, {self, other});
+  AddInPlace::apply(self, apart(self, other), alpha);
+  return self;
+}
+
+const Tensor& add_in_place(const Tensor& self, double other, const char* op) {
+  check_target(self, op);
+  check_not_bool(self, op);
+  detail::factor_for(self.dtype(), other, op);  // throws
+  FunctionRecorder::check_in_place(op, self, {self});
+  AddScalarInPlace::apply(self, other);
+  return self;
+}
+
 }  // namespace
 
 const Tensor& Tensor::add_(const Tensor& other, double alpha) const {
-  check_target(*this, "add_");
-  check_operand(*this, other, "add_");
-  FunctionRecorder::check_in_place("add_", *this, {*this, other});
-  AddInPlace::apply(*this, apart(*this, other), alpha);
-  return *this;
+  return add_in_place(*this, other, alpha, "add_");
 }
+
+const Tensor& Tensor::add_(double other) const { return add_in_place(*this, other, "add_"); }
+
+const Tensor& Tensor::sub_(const Tensor& other, double alpha) const {
+  check_not_bool(*this, "sub_");
+  return add_in_place(*this, other, -alpha, "sub_");
+}
+
+const Tensor& Tensor::sub_(double other) const { return add_in_place(*this, -other, "sub_"); }
 
 const Tensor& Tensor::mul_(const Tensor& other) const {
   check_target(*this, "mul_");
@@ -202,6 +264,15 @@ const Tensor& Tensor::mul_(double factor) const {
   check_target(*this, "mul_");
   FunctionRecorder::check_in_place("mul_", *this, {*this});
   MulScalarInPlace::apply(*this, factor);
+  return *this;
+}
+
+const Tensor& Tensor::div_(double divisor) const {
+  check_target(*this, "div_");
+  check<DTypeError>(is_floating_point(), "div_",
+                    "a {} tensor cannot hold quotients; use the out-of-place operation", dtype());
+  FunctionRecorder::check_in_place("div_", *this, {*this});
+  DivScalarInPlace::apply(*this, divisor);
   return *this;
 }
 
