@@ -3,6 +3,7 @@
 #include <archive.h>
 #include <archive_entry.h>
 #include <norma/core/error.h>
+#include <norma/core/file_kind.h>
 
 #include <algorithm>
 #include <cerrno>
@@ -164,6 +165,10 @@ void read_entries(const fs::path& path, const EntryFilter& filter, const EntrySi
                      "official archive",
                      path.string());
     if (fs::is_directory(path)) return read_folder(path, filter, sink);
+    // A device may never end, and a FIFO never begin.
+    check<FileError>(fs::is_regular_file(path), "read_dataset",
+                     "'{}' must be a file or a folder; got {}; give the path of the archive",
+                     path.string(), norma::file_kind(fs::status(path).type()));
   } catch (const fs::filesystem_error& error) {
     throw FileError("read_dataset", fmt::format("'{}' must be readable; got: {}", path.string(),
                                                 error.code().message()));

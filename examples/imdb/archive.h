@@ -19,8 +19,8 @@ using EntrySink = std::function<void(std::string_view path, std::string content)
 /// is a folder, of that folder's tree (folders named `unsup` are not entered). Symbolic links are
 /// not followed. gzip checksums are verified (libarchive itself does not).
 ///
-/// Throws norma::FileError: missing or unreadable file, not an archive, truncated or damaged, a
-/// file larger than the filter allows.
+/// Throws norma::FileError: missing or unreadable file, a device or FIFO, not an archive, truncated
+/// or damaged, a file larger than the filter allows.
 void read_entries(const std::filesystem::path& path, const EntryFilter& filter,
                   const EntrySink& sink);
 

@@ -1,4 +1,6 @@
 // The program from outside: exit codes, one-line errors, and whole runs on the built-in sample.
+#include <sys/stat.h>
+
 #include <nlohmann/json.hpp>
 
 #include "../support/catch.h"
@@ -88,6 +90,23 @@ TEST_CASE("bad data is one line and exit code 2, and leaves nothing behind") {
   check_refused(folder, "baseline --data absent.tar.gz", "absent.tar.gz");
   CHECK_FALSE(fs::exists(folder.path / "run"));
   CHECK_FALSE(fs::exists(folder.path / "runs"));
+}
+
+TEST_CASE("data that may never begin or end are refused at once") {
+  TemporaryFolder folder;
+  REQUIRE(mkfifo((folder.path / "fifo").c_str(), 0600) == 0);
+  for (const char* command : {"train", "baseline", "info"})
+    for (const auto& [path, kind] :
+         {std::pair("fifo", "a FIFO"), std::pair("/dev/zero", "a character device")}) {
+      const auto result =
+          run_imdb(folder, fmt::format("{} --data {}", command, path), "timeout 20");
+      INFO(command << ": " << result.err);
+      CHECK(result.code == 2);
+      CHECK_THAT(result.err, Contains(fmt::format("'{}' must be a file or a folder; got {}; give "
+                                                  "the path of the archive",
+                                                  path, kind)));
+      CHECK(result.error_lines() == 1);
+    }
 }
 
 TEST_CASE("a start that fails leaves no folder behind") {
