@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <charconv>
 #include <cmath>
+#include <limits>
 #include <type_traits>
 
 #include "norma/core/error.h"
@@ -14,6 +15,7 @@ using norma::check;
 using norma::ValueError;
 
 constexpr double kAny = 1e18;  // no bound that a sane run could meet
+constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
 std::vector<ConfigField> make_fields() {
   using C = TrainConfig;
@@ -26,8 +28,9 @@ std::vector<ConfigField> make_fields() {
        &C::data},
       {"run", "seed", "seed of initialization, shuffling and dropout", &C::seed, 0, 4294967295.0},
       {"run", "device", "where to compute: cpu, cuda or cuda:N", &C::device},
+      // Which numbers are possible is up to the machine: set_threads knows.
       {"run", "threads", "CPU threads; 0: all cores. Resuming bit for bit needs the same number",
-       &C::threads, 0, kCount},
+       &C::threads, -kInfinity, kInfinity},
 
       {"data",
        "tokenizer",

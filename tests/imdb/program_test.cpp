@@ -69,7 +69,12 @@ TEST_CASE("bad usage is one line and exit code 2") {
   check_refused(folder, "train --pooling cls --max-length 64 --head-length 64",
                 "must be less than max_length");
   for (const char* command : {"train", "baseline"})
-    check_refused(folder, std::string(command) + " --threads 4096", "--threads must lie in [0, ");
+    for (const char* threads : {"-3", "4096", "10000000000"})
+      check_refused(
+          folder, fmt::format("{} --threads {}", command, threads),
+          fmt::format("--threads must lie in [0, {}] on a machine with {} processors; got {}",
+                      std::max(64, imdb::available_processors()), imdb::available_processors(),
+                      threads));
 }
 
 TEST_CASE("output that cannot be written is one line and exit code 3") {
