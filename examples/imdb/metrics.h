@@ -24,7 +24,7 @@ struct EpochRecord {
   std::int64_t step = 0;   ///< steps done at its end
   double train_loss = 0;   ///< mean over its steps
   double train_accuracy = 0;
-  double dev_loss = 0;  ///< cross-entropy without smoothing
+  double dev_loss = 0;  ///< cross-entropy without smoothing; it and the accuracy with logit_shift
   double dev_accuracy = 0;
   double seconds = 0;  ///< training and development evaluation
 };
@@ -37,7 +37,9 @@ struct Metrics {
   std::string device;
   std::int64_t threads = 0;
   std::int64_t bigram_buckets = 0;
-  double dev_accuracy = 0;   ///< after the last epoch
+  /// After the last epoch. With `fit_shift` a little optimistic: one number, logit_shift, was
+  /// fitted on the reviews that it is measured on.
+  double dev_accuracy = 0;
   double logit_shift = 0;    ///< added to all logits, fitted on the development set
   double test_accuracy = 0;  ///< of the final weights; measured once
   double test_loss = 0;

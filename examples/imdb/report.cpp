@@ -140,6 +140,10 @@ std::string render_curves(const ReportData& data) {
          (data.metrics.dev_by_movie
               ? "whose movies occur nowhere in training"
               : "cut at random, because the data do not say which movie a review is about") +
+         (data.config.fit_shift ? ". Dev loss and accuracy are measured after one shift of the "
+                                  "logits was fitted on the same reviews; the test set had no "
+                                  "part in it"
+                                : "") +
          ".</p></section>\n";
 }
 

@@ -21,7 +21,9 @@ struct TrainState {
   double loss_sum = 0;       ///< over the reviews of the current epoch
   std::int64_t correct = 0;  ///< of them
   std::int64_t seen = 0;
-  double logit_shift = 0;      ///< belongs to the weights: fit_logit_shift of the last epoch
+  /// With fit_shift: fitted after the last finished epoch. A checkpoint inside an epoch has newer
+  /// weights with the shift of the epoch before, one inside the first epoch none.
+  double logit_shift = 0;
   std::uint64_t rng_seed = 0;  ///< the device's random stream
   std::uint64_t rng_offset = 0;
   std::int64_t vocabulary = 0;  ///< rows of the token embedding

@@ -74,6 +74,15 @@ TEST_CASE("the report shows everything about a run in one file") {
     CHECK_THAT(html, !Contains(part));
 }
 
+TEST_CASE("the report says when the dev accuracy is of reviews that something was fitted on") {
+  ReportData data = made_up_run();
+  const char* note = "measured after one shift of the logits was fitted on the same reviews";
+  data.config.fit_shift = false;
+  CHECK_THAT(render_report(data), !Contains(note));
+  data.config.fit_shift = true;
+  CHECK_THAT(render_report(data), Contains(note));
+}
+
 TEST_CASE("texts of reviews cannot become markup") {
   const auto html = render_report(made_up_run());
   CHECK_THAT(html,
