@@ -1,6 +1,7 @@
 #include "imdb/checkpoint.h"
 
 #include "imdb/files.h"
+#include "imdb/words.h"
 #include "norma/core/safetensors.h"
 
 namespace imdb {
@@ -48,14 +49,22 @@ TrainState load_state(const fs::path& checkpoint) {
   return train_state_from_json(read_file(path), path.string());
 }
 
-std::shared_ptr<const Tokenizer> load_tokenizer_file(const fs::path& checkpoint) {
+std::shared_ptr<const Tokenizer> load_tokenizer_file(const fs::path& checkpoint,
+                                                     const TrainState& state) {
   const auto path = checkpoint / kTokenizerFile;
   const std::string blob = read_file(path);
+  std::shared_ptr<const Tokenizer> tokenizer;
   try {
-    return load_tokenizer(blob);
+    tokenizer = load_tokenizer(blob);
   } catch (const norma::Error& error) {
     throw norma::FileError("checkpoint", fmt::format("{}: {}", path.string(), error.what()));
   }
+  norma::check<norma::FileError>(
+      hash_bytes(blob) == state.tokenizer_hash, "checkpoint",
+      "{} must be the tokenizer that the model was trained with; got another; put back that of "
+      "its own run",
+      path.string());
+  return tokenizer;
 }
 
 }  // namespace imdb

@@ -37,7 +37,10 @@ void load_into(norma::nn::Module& module, const TensorMap& tensors,
                const std::filesystem::path& path);
 
 TrainState load_state(const std::filesystem::path& checkpoint);
-/// As `load_tokenizer`, with errors that name the file.
-std::shared_ptr<const Tokenizer> load_tokenizer_file(const std::filesystem::path& checkpoint);
+/// As `load_tokenizer`, with errors that name the file. Throws norma::FileError, too, for another
+/// tokenizer than that of `state`: its words would have other numbers, without a trace in any
+/// shape.
+std::shared_ptr<const Tokenizer> load_tokenizer_file(const std::filesystem::path& checkpoint,
+                                                     const TrainState& state);
 
 }  // namespace imdb

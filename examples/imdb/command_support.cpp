@@ -63,7 +63,7 @@ LoadedModel load_model(const std::string& model, const norma::Device& device) {
   loaded.checkpoint = find_checkpoint(model);
   loaded.config = read_complete_config(loaded.checkpoint / kConfigFile);
   loaded.state = load_state(loaded.checkpoint);
-  loaded.tokenizer = load_tokenizer_file(loaded.checkpoint);
+  loaded.tokenizer = load_tokenizer_file(loaded.checkpoint, loaded.state);
   loaded.model = make_model(loaded.config, loaded.tokenizer->vocab_size(), device);
   const auto weights =
       loaded.checkpoint / (loaded.config.ema_decay > 0 ? kAverageFile : kModelFile);

@@ -186,8 +186,8 @@ void run_train(const TrainArguments& arguments) {
   if (config.data.empty() && !resumes) say(kSampleNote);
   if (resumes) warn_of_other_threads(checkpoint, threads);
 
-  const RunData data =
-      prepare_data(config, resumes ? load_tokenizer_file(checkpoint) : nullptr, say);
+  const RunData data = prepare_data(
+      config, resumes ? load_tokenizer_file(checkpoint, load_state(checkpoint)) : nullptr, say);
   const InterruptGuard interrupt;
   Trainer trainer(config, data, threads, session);
   if (resumes) trainer.restore(checkpoint);

@@ -28,6 +28,7 @@ void each_scalar(State& s, Visit&& visit) {
   visit("rng_seed", s.rng_seed);
   visit("rng_offset", s.rng_offset);
   visit("vocabulary", s.vocabulary);
+  visit("tokenizer_hash", s.tokenizer_hash);
   visit("train_reviews", s.train_reviews);
   visit("data_hash", s.data_hash);
   visit("threads", s.threads);

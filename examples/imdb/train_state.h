@@ -26,7 +26,8 @@ struct TrainState {
   double logit_shift = 0;
   std::uint64_t rng_seed = 0;  ///< the device's random stream
   std::uint64_t rng_offset = 0;
-  std::int64_t vocabulary = 0;  ///< rows of the token embedding
+  std::int64_t vocabulary = 0;       ///< rows of the token embedding
+  std::uint64_t tokenizer_hash = 0;  ///< of tokenizer.bin
   std::int64_t train_reviews = 0;
   std::uint64_t data_hash = 0;  ///< of the training tokens and labels
   std::int64_t threads = 0;     ///< results repeat bit for bit with the same number only

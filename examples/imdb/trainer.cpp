@@ -5,6 +5,7 @@
 
 #include "imdb/model.h"
 #include "imdb/run_error.h"
+#include "imdb/words.h"
 #include "norma/core/random.h"
 #include "norma/optim/clip_grad.h"
 #include "norma/optim/weight_decay_groups.h"
@@ -40,6 +41,7 @@ Trainer::Trainer(const TrainConfig& config, const RunData& data, std::int64_t th
   model_ = make_model(config, tokenizer_->vocab_size(), device_);
   make_optimizer();
   state_.vocabulary = tokenizer_->vocab_size();
+  state_.tokenizer_hash = hash_bytes(tokenizer_->save());
   state_.train_reviews = source_.reviews();
   state_.data_hash = source_.hash();
   state_.threads = threads;

@@ -276,6 +276,27 @@ TEST_CASE("a checkpoint with a damaged file is refused, and the file named") {
   check_refused(folder, "predict --model run --threads 1 hello", "average.safetensors");
 }
 
+TEST_CASE("a checkpoint with the tokenizer of another run is refused") {
+  TemporaryFolder folder;
+  const std::string flags = std::string(" --stop-after 1") + kTinyFlags;
+  REQUIRE(run_imdb(folder, "train --out run" + flags).code == 0);
+  REQUIRE(run_imdb(folder, "train --out other" + flags + " --train-limit 90").code == 0);
+  const auto mine = imdb::list_checkpoints(folder.path / "run").back(),
+             theirs = imdb::list_checkpoints(folder.path / "other").back();
+  const auto vocabulary = [](const fs::path& checkpoint) {
+    return nlohmann::json::parse(imdb::read_file(checkpoint / "state.json"))["vocabulary"];
+  };
+  REQUIRE(vocabulary(mine) == vocabulary(theirs));  // no shape gives it away
+  REQUIRE(imdb::read_file(mine / "tokenizer.bin") != imdb::read_file(theirs / "tokenizer.bin"));
+  fs::copy_file(theirs / "tokenizer.bin", mine / "tokenizer.bin",
+                fs::copy_options::overwrite_existing);
+  for (const char* command :
+       {"predict --model run hello", "eval --model run", "train --resume run --threads 1"})
+    check_refused(folder, command,
+                  "tokenizer.bin must be the tokenizer that the model was trained with; got "
+                  "another");
+}
+
 TEST_CASE("a run resumed with another number of threads says what that means") {
   TemporaryFolder folder;
   REQUIRE(run_imdb(folder, std::string("train --out run --stop-after 1") + kTinyFlags).code == 0);

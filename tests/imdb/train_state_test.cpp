@@ -15,6 +15,7 @@ TEST_CASE("the state of a run reads back exactly") {
   state.train_seconds = 0.1 + 0.2;
   state.total_seconds = 0.1 + 0.7;
   state.data_hash = 0xFFFFFFFFFFFFFFF7u;
+  state.tokenizer_hash = 0xFFFFFFFFFFFFFFF5u;
   state.loss_sum = 1e-17;
   state.correct = 7;
   state.logit_shift = -1.0 / 3;
@@ -29,6 +30,7 @@ TEST_CASE("the state of a run reads back exactly") {
   CHECK(read.rng_offset == state.rng_offset);
   CHECK(read.train_seconds == state.train_seconds);
   CHECK(read.data_hash == state.data_hash);
+  CHECK(read.tokenizer_hash == state.tokenizer_hash);
   CHECK(read.logit_shift == state.logit_shift);
   REQUIRE(read.steps.size() == 2);
   CHECK(read.steps[0].loss == state.steps[0].loss);
