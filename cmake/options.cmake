@@ -41,14 +41,16 @@ endif()
 include(CheckCXXCompilerFlag)
 
 add_library(norma_warnings INTERFACE)
-target_compile_options(norma_warnings INTERFACE -Wall -Wextra -Wpedantic -Wshadow
-                       $<$<BOOL:${NORMA_WERROR}>:-Werror>)
+# Not of CUDA sources: what nvcc makes of them for the host compiler is full of warnings that are not theirs.
+set(cxx "$<COMPILE_LANGUAGE:CXX>")
+target_compile_options(norma_warnings INTERFACE "$<${cxx}:-Wall;-Wextra;-Wpedantic;-Wshadow>"
+                       $<$<AND:${cxx},$<BOOL:${NORMA_WERROR}>>:-Werror>)
 
 # GCC 12 takes std::string's short buffer for out of bounds once it is inlined (GCC bugs 105329, 105651):
 # the warnings that find it report nothing else here.
 if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND CMAKE_CXX_COMPILER_VERSION VERSION_LESS 13)
-  target_compile_options(norma_warnings INTERFACE -Wno-restrict -Wno-array-bounds
-                         -Wno-stringop-overread -Wno-stringop-overflow)
+  target_compile_options(norma_warnings INTERFACE
+                         "$<${cxx}:-Wno-restrict;-Wno-array-bounds;-Wno-stringop-overread;-Wno-stringop-overflow>")
 endif()
 
 # What GCC's optimizer believes to see depends on the instruction set and on what it inlined, so that a
@@ -58,7 +60,7 @@ if(NORMA_WERROR AND CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
                   stringop-overflow stringop-overread uninitialized use-after-free)
     check_cxx_compiler_flag(-Wno-error=${warning} NORMA_HAVE_WNO_ERROR_${warning})
     if(NORMA_HAVE_WNO_ERROR_${warning})
-      target_compile_options(norma_warnings INTERFACE -Wno-error=${warning})
+      target_compile_options(norma_warnings INTERFACE $<${cxx}:-Wno-error=${warning}>)
     endif()
   endforeach()
 endif()
