@@ -38,19 +38,36 @@ bool with_geometry(std::int64_t width, const Use& use) {
          fits(Geometry<32, 4 * full, vec, 1>{}) || fits(Geometry<256, 4 * full, vec, 1>{}) ||
          fits(Geometry<512, 4 * full, vec, 1>{});
 }
-template <class T, class Use>
-bool with_geometry(int vec, bool general, std::int64_t width, const Use& use) {
+/// Single 16-bit elements, of odd lengths and addresses, are for the general kernels alone, pairs
+/// for the others: kernels of many small accesses take nvcc the longest.
+template <class T, bool general, class Use>
+bool with_geometry(int vec, std::int64_t width, const Use& use) {
   if constexpr (sizeof(T) < 8)
     if (vec == full_vector<T>) return with_geometry<T, full_vector<T>>(width, use);
-  if constexpr (sizeof(T) == 2)
-    if (vec == 2 && !general) return with_geometry<T, 2>(width, use);
-  return with_geometry<T, 1>(width, use);
+  if constexpr (sizeof(T) == 2 && !general)
+    return with_geometry<T, 2>(width, use);
+  else
+    return with_geometry<T, 1>(width, use);
 }
 
 /// Whether the kernels for LayerNorm and RMSNorm do: one row of weights as wide as the rows.
 bool is_simple(const RowNormShape& s, const RowNormParams& p) {
   return !p.compressed && p.statistic_width == s.width && p.detached_slope == 0.0 &&
          p.dropout_p == 0.0 && s.weight_rows == 1 && s.columns == s.width;
+}
+
+/// Which kernels serve a launch: general or not, and the elements of an access.
+struct Path {
+  bool simple;
+  int vec;
+};
+template <class T>
+Path path_of(const RowNormShape& s, const RowNormParams& p, std::initializer_list<const void*> rows,
+             std::initializer_list<const void*> weights) {
+  const int of_rows = vector_width<T>(s.width, rows);
+  const int of_all = std::min(of_rows, vector_width<T>(s.width, weights));
+  if (is_simple(s, p) && (sizeof(T) != 2 || of_all > 1)) return {true, of_all};
+  return {false, of_rows};
 }
 
 template <class Use>
@@ -69,13 +86,10 @@ template <class T>
 void row_norm_forward(const RowNormForward<T>& a, void* stream) {
   const RowNormShape& s = a.shape;
   if (s.rows == 0 || s.width == 0) return;
-  const bool simple = is_simple(s, a.params);
-  const int vec = simple
-                      ? vector_width<T>(s.width, {a.x, a.residual, a.weight, a.bias, a.out, a.sum})
-                      : vector_width<T>(s.width, {a.x, a.residual, a.out, a.sum});
+  const Path path = path_of<T>(s, a.params, {a.x, a.residual, a.out, a.sum}, {a.weight, a.bias});
   bool done = false;
-  with_kind(simple, a.params.centred, [&]<class Kind>() {
-    done = with_geometry<T>(vec, Kind::general, s.width, [&]<class G>() {
+  with_kind(path.simple, a.params.centred, [&]<class Kind>() {
+    done = with_geometry<T, Kind::general>(path.vec, s.width, [&]<class G>() {
       device::launch({.name = "row_norm_forward",
                       .grid = {blocks_for(s.rows, G::block_rows)},
                       .block = {G::threads},
@@ -100,19 +114,16 @@ void row_norm_backward(const RowNormBackward<T>& a, void* stream) {
     fill_zero(a.dbias, s.weight_rows * s.columns, stream);
     return;
   }
-  const bool simple = is_simple(s, a.params);
+  const Path path = path_of<T>(s, a.params, {a.x, a.dy, a.dsum, a.dx, a.dresidual}, {a.weight});
   const bool wants_rows = a.dx != nullptr || a.dresidual != nullptr;
   const bool wants_sums = a.dweight != nullptr || a.dbias != nullptr;
-  const int vec = simple
-                      ? vector_width<T>(s.width, {a.x, a.dy, a.dsum, a.dx, a.dresidual, a.weight})
-                      : vector_width<T>(s.width, {a.x, a.dy, a.dsum, a.dx, a.dresidual});
 
   std::int64_t parts = 0;  // rows of partial sums that the first kernel leaves
   const auto bias_area = [&](std::int64_t count) {
     return a.workspace + (a.dweight != nullptr ? s.weight_rows * count * s.width : 0);
   };
-  with_kind(simple, a.params.centred, [&]<class Kind>() {
-    const bool resident = with_geometry<T>(vec, Kind::general, s.width, [&]<class G>() {
+  with_kind(path.simple, a.params.centred, [&]<class Kind>() {
+    const bool resident = with_geometry<T, Kind::general>(path.vec, s.width, [&]<class G>() {
       constexpr bool accumulates = !Kind::general && G::group <= 256;
       if (!wants_rows && !(accumulates && wants_sums)) return;
       std::int64_t blocks = blocks_for(s.rows, G::block_rows);
