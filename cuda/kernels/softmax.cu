@@ -139,16 +139,16 @@ __global__ void __launch_bounds__(G::threads)
     largest = max(largest);
     C sums[3] = {0, 0, 0};  // exponentials; for smoothing: weighted distances, weights
     visit_rows<C>(
-        a.classes, place,
-        [&](Element, C value, C w) {
-          const C distance = value - largest, factor = weighted ? w : C(1);
-          sums[0] += exponential(distance);
-          if (smoothing.share > C(0)) {
-            sums[1] += factor * distance;
+        a.classes, place, [&](Element, C value) { sums[0] += exponential(value - largest); }, x[k]);
+    if (smoothing.share > C(0))
+      visit_rows<C>(
+          a.classes, place,
+          [&](Element, C value, C w) {
+            const C factor = weighted ? w : C(1);
+            sums[1] += factor * (value - largest);
             sums[2] += factor;
-          }
-        },
-        x[k], weight);
+          },
+          x[k], weight);
     sum(sums);
     if (row >= a.rows || place.lane != 0) continue;
     const std::int64_t target = a.target[row];
@@ -199,18 +199,21 @@ __global__ void __launch_bounds__(G::threads)
     const std::int64_t row = first_row + k * G::groups;
     if (row >= a.rows) continue;
     const std::int64_t target = a.target[row];
-    const bool ignored = target == a.ignore_index;
+    T* const out = dlogits + row * a.classes;
+    if (target == a.ignore_index) {
+      write_row<C>(
+          out, a.classes, place, [](Element, C) { return C(0); }, x[k]);
+      continue;
+    }
     const C lse = logsumexp[row], d = dloss[row];
-    const C direct =
-        ignored ? C(0) : d * smoothing.certain * (weighted ? convert<C>(a.weight[target]) : C(1));
+    const C direct = d * smoothing.certain * (weighted ? convert<C>(a.weight[target]) : C(1));
     const C smooth = d * smoothing.share;
     const C scale = direct + smooth * weights;
     write_row<C>(
-        dlogits + row * a.classes, a.classes, place,
+        out, a.classes, place,
         [&](Element at, C value, C w) {
-          if (ignored) return C(0);
-          const C expected = scale * exponential(value - lse);
-          return expected - (at.column == target ? direct : C(0)) - smooth * (weighted ? w : C(1));
+          const C hit = at.column == target ? direct : C(0);
+          return scale * exponential(value - lse) - hit - smooth * (weighted ? w : C(1));
         },
         x[k], weight);
   }
