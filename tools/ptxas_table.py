@@ -3,7 +3,8 @@
 
     tools/ptxas_table.py [--nvcc nvcc] [--arch 80 90 100 120] [--kernels row_norm_float32 ...]
 
-Needs nvcc, no GPU. Exits with 1 where a kernel of a main path spills registers.
+Needs nvcc, no GPU. Exits with 1 where a kernel of a main path spills registers. What was compiled before and has not
+changed since is read from --reports: a run that was interrupted goes on where it was.
 """
 
 import argparse
@@ -14,20 +15,30 @@ import sys
 import tempfile
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
-# Main paths: everything but what only rare options of the family or unaligned tensors reach.
-RARE = re.compile(r"GeneralRow")
+# Main paths: everything but what only rare options of the family or unaligned tensors, read by single elements, reach.
+RARE = re.compile(r"GeneralRow|Geometry<\d+, \d+, 1, ")
 
 
-def compile_kernels(nvcc, source, archs, include):
-    """ptxas' report for one source on all architectures."""
-    flags = ["-std=c++20", "--expt-relaxed-constexpr", "-Xptxas", "-v", "-DSPDLOG_COMPILED_LIB", "-DSPDLOG_FMT_EXTERNAL"]
-    for arch in archs:
-        flags.append(f"-gencode=arch=compute_{arch},code=sm_{arch}")
-    run = subprocess.run([nvcc, *flags, f"-I{include}", "-c", str(source), "-o", "/dev/null"],
+def compile_kernels(nvcc, source, arch, include):
+    """ptxas' report for one source on one architecture."""
+    run = subprocess.run([nvcc, "-std=c++20", "--expt-relaxed-constexpr", "-Xptxas", "-v",
+                          f"-gencode=arch=compute_{arch},code=sm_{arch}", f"-I{include}", "-c", str(source), "-o", "/dev/null"],
                          capture_output=True, text=True)
     if run.returncode != 0:
         sys.exit(run.stderr)
     return run.stderr
+
+
+def report_of(arguments, source, arch, include):
+    """The report, from a file where that is newer than every source of the kernels."""
+    path = arguments.reports / f"{source.stem}-{arch}.txt"
+    newest = max(f.stat().st_mtime for f in [*ROOT.glob("cuda/kernels/*.*h"), *ROOT.glob("cuda/*.cuh"), source])
+    if not path.exists() or path.stat().st_mtime < newest:
+        print(source.stem, arch, flush=True)
+        report = compile_kernels(arguments.nvcc, source, arch, include)
+        arguments.reports.mkdir(parents=True, exist_ok=True)
+        path.write_text(report)
+    return path.read_text()
 
 
 def parse(report):
@@ -65,6 +76,7 @@ def main():
     parser.add_argument("--nvcc", default="nvcc")
     parser.add_argument("--arch", nargs="+", default=["80", "90", "100", "120"])
     parser.add_argument("--kernels", nargs="+", help="names of cuda/kernels/*.cu; all without it")
+    parser.add_argument("--reports", type=pathlib.Path, default=ROOT / "build" / "ptxas")
     parser.add_argument("--output", type=pathlib.Path, default=ROOT / "docs" / "ptxas.md")
     arguments = parser.parse_args()
     sources = sorted((ROOT / "cuda" / "kernels").glob("*.cu"))
@@ -74,9 +86,9 @@ def main():
     rows = []
     with tempfile.TemporaryDirectory() as include:
         (pathlib.Path(include) / "norma").symlink_to(ROOT)
-        for source in sources:
-            print(source.stem, flush=True)
-            rows += parse(compile_kernels(arguments.nvcc, source, arguments.arch, include))
+        for arch in arguments.arch:
+            for source in sources:
+                rows += parse(report_of(arguments, source, arch, include))
 
     names = dict(zip([r[0] for r in rows], readable([r[0] for r in rows])))
     table = {}
