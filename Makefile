@@ -75,6 +75,12 @@ emulate: build/.packages ## Run the core, ops and cuda tests with an emulated cu
 	cmake --build --preset emulate --parallel $(JOBS)
 	ctest --preset emulate --parallel $(JOBS)
 
+.PHONY: emulate-asan
+emulate-asan: build/.packages ## Run the cuda tests in the emulator under AddressSanitizer and UndefinedBehaviorSanitizer
+	cmake --preset emulate-asan
+	cmake --build --preset emulate-asan --parallel $(JOBS)
+	ctest --preset emulate-asan --parallel $(JOBS)
+
 BENCHMARK_JSON ?= build/benchmark/results.json
 .PHONY: benchmark-program
 benchmark-program: build/.packages
