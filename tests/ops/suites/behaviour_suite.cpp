@@ -4,6 +4,7 @@
 #include "support/compare.h"
 #include "support/devices.h"
 #include "support/golden.h"
+#include "support/sanitizers.h"
 
 #include "norma/core/autograd.h"
 #include "norma/core/node.h"
@@ -59,6 +60,7 @@ void for_each_sample(const Check& check) {
   for (const OpEntry& op : op_table())
     for (const OpSample& sample : op.samples) DYNAMIC_SECTION(op.name << ": " << sample.label) {
         for (const DType dtype : op.dtypes) {
+          if (too_long_when_sanitized(sample, dtype)) continue;
           INFO(dtype_name(dtype));
           check(op, sample, dtype);
         }
