@@ -208,10 +208,13 @@ def median_time(call, seconds):
 def norma_times(program, name, seconds, environment):
     """Milliseconds of one case."""
     with tempfile.NamedTemporaryFile(suffix=".json") as file:
-        subprocess.run(
+        # Google Benchmark describes the machine anew each time; that is read only where it fails.
+        run = subprocess.run(
             [program, "--json", file.name, f"--benchmark_filter=^{name}/real_time$", f"--benchmark_min_time={seconds}"],
-            check=True, stdout=subprocess.DEVNULL, env=environment,
+            stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, env=environment,
         )
+        if run.returncode != 0:
+            sys.exit(f"{program} failed on {name}:\n{run.stderr}")
         (row,) = json.load(open(file.name))
     return row["milliseconds"]
 
