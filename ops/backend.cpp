@@ -14,8 +14,8 @@ std::array<const Backend*, device_type_count>& registry() {
 }  // namespace
 
 const Backend& backend(const Device& device) {
-  if (device.is_cpu()) return cpu_backend();
   const Backend*& table = registry()[static_cast<std::size_t>(device.type)];
+  if (device.is_cpu()) return table == nullptr ? cpu_backend() : *table;
   if (table == nullptr || device.index != 0) detail::require_device("backend", device);
   return *table;
 }

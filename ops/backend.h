@@ -215,7 +215,7 @@ struct Backend {
 /// The kernels of `device`; throws DeviceError where this build or machine has none.
 const Backend& backend(const Device& device);
 inline const Backend& backend(const Tensor& tensor) { return backend(tensor.device()); }
-/// Registers the table of a device type (a backend does this when it starts).
+/// Registers the table of a device type (a backend does so when it starts). cpu: null is its own.
 void set_backend(DeviceType type, const Backend* backend);
 /// The table of the CPU (ops/cpu/backend.cpp).
 const Backend& cpu_backend();

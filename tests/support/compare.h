@@ -1,14 +1,20 @@
 // Comparing tensors in tests, with a text that says where they differ.
 #pragma once
 
-#include "support/op_table.h"
-
 #include "norma/core/tensor.h"
 
+#include <functional>
+#include <map>
 #include <ostream>
 #include <string>
+#include <vector>
 
 namespace norma::test {
+
+struct Tolerance {
+  double rtol = 0.0;
+  double atol = 0.0;
+};
 
 /// The outcome of a comparison: `CHECK(allclose(y, expected, {1e-5, 1e-6}))` prints the text when
 /// it fails.

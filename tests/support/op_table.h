@@ -11,7 +11,6 @@
 #include "norma/core/tensor.h"
 
 #include <functional>
-#include <map>
 #include <string>
 #include <vector>
 
@@ -28,15 +27,25 @@ struct OpSample {
   bool large = false;  ///< skip finite differences: compared with the composite only
 };
 
+/// A shape of the bug museum (museum() below), and which of the optional parameters are there.
+struct Size {
+  std::int64_t rows, width;
+  int dims = 2;
+  bool weight = true, bias = true;
+  /// [rows, width] in `dims` dimensions: [width], [rows, width], [a, b, width], [a, 1, b, width].
+  Shape rows_shape() const;
+  /// The same as [samples, channels, positions]: [rows, width], [a, width, b], [a, width, 1, b].
+  Shape channels_shape() const;
+  std::string label() const;
+};
+/// Sizes at which norm backwards of other frameworks were wrong: hard-coded warp sizes, row counts
+/// past 65535, tails of blocks. Every norm runs at all of them.
+const std::vector<Size>& museum();
+
 struct OpErrorSample {
   std::string label;
   std::function<void()> call;
   std::string message;  ///< part of the text that must be thrown (as norma::Error)
-};
-
-struct Tolerance {
-  double rtol = 0.0;
-  double atol = 0.0;
 };
 
 struct OpEntry {
@@ -45,19 +54,29 @@ struct OpEntry {
   std::vector<OpErrorSample> errors = {};
   std::vector<DType> dtypes = {float32, float64, float16, bfloat16};
   bool differentiable = true;  ///< false: no gradient suites (comparisons, argmax)
-  bool second_order = true;    ///< false needs a `reason`
+  bool second_order = true;
   bool thread_dependent =
       false;  ///< goes through the matrix product library: equal to rounding only
   std::string no_errors_because = {};   ///< why `errors` is empty
   std::string no_threads_because = {};  ///< why no sample has elements for two threads
   std::string no_empty_because = {};    ///< why no sample has an input without elements
   std::string no_golden_because = {};   ///< why there are no values from PyTorch
-  /// Where the default of the suite (by dtype) does not fit; each needs a `reason`.
-  std::map<DType, Tolerance> tolerances = {};
-  std::string reason = {};
+  std::string no_second_order_because = {};
+  /// Of norms: the sample at one size of the museum; its first input is what is normalized.
+  std::function<OpSample(const Size& size)> at_size = nullptr;
+  std::string no_sizes_because = {};  ///< why `at_size` is empty in a norm
+  /// Why there can be no sample at a size; empty where there is one.
+  std::function<std::string(const Size& size)> not_at = nullptr;
+  bool is_norm = false;  ///< set by add_norm_ops for all that it adds
+  /// Values between the inputs and a result that are rounded to the dtype (support/rounding.h).
+  int stored = 0;
+  std::string stored_because = {};
 };
 
 using OpTable = std::vector<OpEntry>;
+
+/// The samples of `op` and a few of the museum: one block, several, tails, many rows, wide rows.
+std::vector<OpSample> samples_with_sizes(const OpEntry& op);
 
 /// The whole table, built once. Families are tests/ops/table/*.cpp, listed in op_table.cpp there.
 const OpTable& op_table();

@@ -5,6 +5,7 @@
 #include "norma/ops/attention.h"
 #include "norma/ops/rope.h"
 #include "support/compare.h"
+#include "support/op_table.h"
 
 namespace norma::test {
 

@@ -2,6 +2,7 @@
 #include "norma/core/factory.h"
 #include "norma/ops/elementwise.h"
 #include "support/compare.h"
+#include "support/op_table.h"
 
 namespace norma::test {
 

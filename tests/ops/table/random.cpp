@@ -1,6 +1,7 @@
 #include "norma/core/factory.h"
 #include "norma/ops/dropout.h"
 #include "support/compare.h"
+#include "support/op_table.h"
 
 namespace norma::test {
 

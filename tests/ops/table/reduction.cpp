@@ -186,7 +186,9 @@ void add_reduction_ops(OpTable& table) {
                                             [](const Tensor& x, const Shape& dims, bool keepdim) {
                                               return sqrt(sum(square(x), dims, keepdim));
                                             }),
-                   .errors = usual_errors("vector_norm", vector_norm)});
+                   .errors = usual_errors("vector_norm", vector_norm),
+                   .stored = 2,
+                   .stored_because = "the gradient is x times one over the output, both rounded"});
 
   table.push_back(
       {.name = "cumsum",

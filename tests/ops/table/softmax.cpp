@@ -1,6 +1,7 @@
 #include "norma/ops/softmax.h"
 #include "norma/core/factory.h"
 #include "support/compare.h"
+#include "support/op_table.h"
 
 namespace norma::test {
 
