@@ -63,6 +63,12 @@ check: build ## Run all tests, without sanitizers
 mutation-check: build/.packages ## Plant bugs in the norms and show that the tests catch each; ARGS="--only TEXT"
 	$(PYTHON) tools/mutation_check.py --jobs $(JOBS) $(ARGS)
 
+.PHONY: support-matrix
+support-matrix: build/.packages ## Write docs/support.md: what runs on which device, as the tests find it
+	cmake --preset $(PRESET)
+	cmake --build --preset $(PRESET) --parallel $(JOBS) --target cuda_tests
+	NORMA_WRITE_SUPPORT_MATRIX=1 build/$(PRESET)/bin/cuda_tests 'the support matrix*'
+
 .PHONY: asan
 asan: build/.packages ## Run the core and ops tests under AddressSanitizer and UndefinedBehaviorSanitizer
 	cmake --preset asan

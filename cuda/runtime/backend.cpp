@@ -15,20 +15,24 @@ const Backend& cuda_backend() {
   static const Backend table = [] {
     Backend filled;
     if (driver::serves_reference_kernels()) filled = cpu_backend();
-    add_memory_kernels(filled);
-    add_row_norm_kernels(filled);
-    add_column_norm_kernels(filled);
-    add_pointwise_kernels(filled);
-    add_squash_kernels(filled);
-    add_dual_norm_kernels(filled);
-    add_poly_norm_kernels(filled);
-    add_softmax_kernels(filled);
+    add_kernels(filled);
     return filled;
   }();
   return table;
 }
 
 }  // namespace
+
+void add_kernels(Backend& table) {
+  add_memory_kernels(table);
+  add_row_norm_kernels(table);
+  add_column_norm_kernels(table);
+  add_pointwise_kernels(table);
+  add_squash_kernels(table);
+  add_dual_norm_kernels(table);
+  add_poly_norm_kernels(table);
+  add_softmax_kernels(table);
+}
 
 std::string start() {
   static const std::string reason = [] {

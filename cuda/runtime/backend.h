@@ -10,6 +10,8 @@ namespace norma::cuda_kernels {
 /// Registers allocator and kernels of cuda(0). Returns why that cannot be used, or nothing.
 std::string start();
 
+/// Fills the slots that have a CUDA kernel.
+void add_kernels(Backend& table);
 // The kernels by family: each fills its slots.
 void add_memory_kernels(Backend& table);       // memory.cpp: fill, copy, copies from and to the CPU
 void add_row_norm_kernels(Backend& table);     // row_norm.cpp

@@ -19,4 +19,9 @@ inline Tensor on_device(const Tensor& tensor, const Device& device) {
   return tensor.defined() ? tensor.to(device) : tensor;
 }
 
+/// A constant that a sample holds, where its inputs are.
+inline Tensor beside(const Tensor& input, const Tensor& constant) {
+  return on_device(constant, input.device());
+}
+
 }  // namespace norma::test

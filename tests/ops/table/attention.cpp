@@ -5,6 +5,7 @@
 #include "norma/ops/attention.h"
 #include "norma/ops/rope.h"
 #include "support/compare.h"
+#include "support/devices.h"
 #include "support/op_table.h"
 
 namespace norma::test {
@@ -16,26 +17,39 @@ struct AttentionShape {
                value_width = 2;
 };
 
+using test::beside;
+
+AttentionOptions beside(const Tensor& input, AttentionOptions options) {
+  options.attn_mask = beside(input, options.attn_mask);
+  options.key_padding_mask = beside(input, options.key_padding_mask);
+  return options;
+}
+
+RopeTables beside(const Tensor& input, const RopeTables& tables) {
+  return {beside(input, tables.cos), beside(input, tables.sin)};
+}
+
 OpSample attention_sample(std::string label, const AttentionShape& s, AttentionOptions options = {},
                           bool large = false) {
   options.enable_gqa = s.heads != s.kv_heads;
   // The same seed before each call: dropout drops the same weights in all of them.
-  return {
-      .label = std::move(label),
-      .inputs = {random({s.batch, s.heads, s.queries, s.width}, 1),
-                 random({s.batch, s.kv_heads, s.keys, s.width}, 2),
-                 random({s.batch, s.kv_heads, s.keys, s.value_width}, 3)},
-      .run =
-          [options](const TensorList& x) {
-            manual_seed(11);
-            return TensorList{scaled_dot_product_attention(x[0], x[1], x[2], options)};
-          },
-      .composite =
-          [options](const TensorList& x) {
-            manual_seed(11);
-            return TensorList{composite::scaled_dot_product_attention(x[0], x[1], x[2], options)};
-          },
-      .large = large};
+  return {.label = std::move(label),
+          .inputs = {random({s.batch, s.heads, s.queries, s.width}, 1),
+                     random({s.batch, s.kv_heads, s.keys, s.width}, 2),
+                     random({s.batch, s.kv_heads, s.keys, s.value_width}, 3)},
+          .run =
+              [options](const TensorList& x) {
+                manual_seed(11);
+                return TensorList{
+                    scaled_dot_product_attention(x[0], x[1], x[2], beside(x[0], options))};
+              },
+          .composite =
+              [options](const TensorList& x) {
+                manual_seed(11);
+                return TensorList{composite::scaled_dot_product_attention(x[0], x[1], x[2],
+                                                                          beside(x[0], options))};
+              },
+          .large = large};
 }
 
 Tensor bools(const std::vector<int>& values, const Shape& shape) {
@@ -189,18 +203,20 @@ OpSample rope_sample(std::string label, const Shape& shape, std::int64_t rotary,
                      bool large = false) {
   const RopeTables tables =
       rope_tables(shape[shape.size() - 2], rotary, 100.0, 3, {.dtype = float64});
-  return {.label = std::move(label),
-          .inputs = {random(shape, 1)},
-          .run =
-              [=](const TensorList& x) {
-                return TensorList{apply_rope(x[0], tables, {.interleaved = interleaved})};
-              },
-          .composite =
-              [=](const TensorList& x) {
-                return TensorList{composite::apply_rope(x[0], tables.cos, tables.sin,
-                                                        {.interleaved = interleaved})};
-              },
-          .large = large};
+  return {
+      .label = std::move(label),
+      .inputs = {random(shape, 1)},
+      .run =
+          [=](const TensorList& x) {
+            return TensorList{apply_rope(x[0], beside(x[0], tables), {.interleaved = interleaved})};
+          },
+      .composite =
+          [=](const TensorList& x) {
+            return TensorList{composite::apply_rope(x[0], beside(x[0], tables.cos),
+                                                    beside(x[0], tables.sin),
+                                                    {.interleaved = interleaved})};
+          },
+      .large = large};
 }
 
 OpEntry rope_op() {

@@ -2,6 +2,7 @@
 #include "norma/core/factory.h"
 #include "norma/ops/elementwise.h"
 #include "support/compare.h"
+#include "support/devices.h"
 #include "support/op_table.h"
 
 namespace norma::test {
@@ -30,7 +31,7 @@ OpEntry cross_entropy_entry() {
     // Class weights have the dtype of the logits, and no gradient.
     const auto with_weight = [weight, options](const Tensor& input) {
       CrossEntropyOptions all = options;
-      if (weight.defined()) all.weight = weight.to(input.dtype());
+      if (weight.defined()) all.weight = beside(input, weight).to(input.dtype());
       return all;
     };
     entry.samples.push_back({label,

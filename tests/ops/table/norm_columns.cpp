@@ -6,6 +6,7 @@
 #include "norma/ops/power_norm.h"
 #include "ops/table/norm.h"
 #include "support/compare.h"
+#include "support/devices.h"
 
 namespace norma::test {
 
@@ -36,8 +37,13 @@ OpEntry batch_norm_entry() {
     entry.samples.push_back(norm_sample(
         shape.size() == 2 ? "running statistics, tokens" : "running statistics, positions",
         {random(shape, 1411), gain({3}), random({3}, 1412)},
-        [=](In in) { return batch_norm(in[0], mean, variance, in[1], in[2]); },
-        [=](In in) { return composite::batch_norm(in[0], mean, variance, in[1], in[2]); }));
+        [=](In in) {
+          return batch_norm(in[0], beside(in[0], mean), beside(in[0], variance), in[1], in[2]);
+        },
+        [=](In in) {
+          return composite::batch_norm(in[0], beside(in[0], mean), beside(in[0], variance), in[1],
+                                       in[2]);
+        }));
   entry.at_size = [make](const Size& s) {
     return make(s.label(),
                 {random(s.channels_shape(), 1413), s.weight ? gain({s.width}) : Tensor(),
@@ -93,9 +99,13 @@ OpEntry masked_batch_norm_entry() {
   const Tensor mean = random({3}, 1429), variance = gain({3}, 1430);
   entry.samples.push_back(norm_sample(
       "running statistics", {random({2, 4, 3}, 1431), gain({3}), random({3}, 1432)},
-      [=](In in) { return masked_batch_norm(in[0], {}, mean, variance, in[1], in[2]); },
       [=](In in) {
-        return composite::masked_batch_norm(in[0], {}, mean, variance, in[1], in[2]);
+        return masked_batch_norm(in[0], {}, beside(in[0], mean), beside(in[0], variance), in[1],
+                                 in[2]);
+      },
+      [=](In in) {
+        return composite::masked_batch_norm(in[0], {}, beside(in[0], mean), beside(in[0], variance),
+                                            in[1], in[2]);
       }));
   entry.at_size = [make](const Size& s) {
     return make(s.label(),
@@ -123,17 +133,18 @@ OpEntry regularized_batch_norm_entry() {
     const auto both = [](const RegularizedBatchNorm& result) {
       return TensorList{result.output, result.penalty};
     };
-    return OpSample{
-        label, inputs,
-        [=](In in) {
-          return both(regularized_batch_norm(in[0], in[3], mean.clone(), variance.clone(), in[1],
-                                             in[2], true, options));
-        },
-        [=](In in) {
-          return both(composite::regularized_batch_norm(in[0], in[3], mean, variance, in[1], in[2],
-                                                        true, options));
-        },
-        large};
+    return OpSample{label, inputs,
+                    [=](In in) {
+                      return both(regularized_batch_norm(in[0], in[3], beside(in[0], mean.clone()),
+                                                         beside(in[0], variance.clone()), in[1],
+                                                         in[2], true, options));
+                    },
+                    [=](In in) {
+                      return both(composite::regularized_batch_norm(
+                          in[0], in[3], beside(in[0], mean), beside(in[0], variance), in[1], in[2],
+                          true, options));
+                    },
+                    large};
   };
   const TensorList tokens{random({2, 4, 3}, 1443), gain({3}), random({3}, 1444),
                           mask_of({2, 4}, 1445)};
@@ -153,9 +164,15 @@ OpEntry regularized_batch_norm_entry() {
   const Tensor mean = random({3}, 1448), variance = gain({3}, 1449);
   entry.samples.push_back(norm_sample(
       "evaluation", {random({2, 4, 3}, 1450), gain({3}), {}},
-      [=](In in) { return regularized_batch_norm(in[0], {}, mean, variance, in[1]).output; },
       [=](In in) {
-        return composite::regularized_batch_norm(in[0], {}, mean, variance, in[1]).output;
+        return regularized_batch_norm(in[0], {}, beside(in[0], mean), beside(in[0], variance),
+                                      in[1])
+            .output;
+      },
+      [=](In in) {
+        return composite::regularized_batch_norm(in[0], {}, beside(in[0], mean),
+                                                 beside(in[0], variance), in[1])
+            .output;
       }));
   entry.errors = {{"no running statistics",
                    [] {
@@ -177,9 +194,13 @@ OpEntry power_norm_entry() {
     const Tensor phi = random({width}, 1461, 0.5, 2.0), nu = zeros({width});
     return norm_sample(
         label, inputs,
-        [=](In in) { return power_norm(in[0], {}, phi, nu, in[1], in[2], false, 1); },
         [=](In in) {
-          const Tensor z = in[0] / (phi.to(in[0].dtype()) + PowerNormOptions{}.eps).sqrt();
+          return power_norm(in[0], {}, beside(in[0], phi), beside(in[0], nu), in[1], in[2], false,
+                            1);
+        },
+        [=](In in) {
+          const Tensor z =
+              in[0] / (beside(in[0], phi).to(in[0].dtype()) + PowerNormOptions{}.eps).sqrt();
           const Tensor scaled = in[1].defined() ? z * in[1] : z;
           return in[2].defined() ? scaled + in[2] : scaled;
         },

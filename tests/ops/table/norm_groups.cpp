@@ -4,6 +4,7 @@
 #include "norma/ops/poly_norm.h"
 #include "ops/table/norm.h"
 #include "support/compare.h"
+#include "support/devices.h"
 
 namespace norma::test {
 
@@ -71,8 +72,14 @@ OpEntry instance_norm_entry() {
   const Tensor mean = random({3}, 1224), variance = random({3}, 1225, 0.5, 1.5);
   entry.samples.push_back(norm_sample(
       "running statistics", {random({2, 3, 4}, 1226), gain({3}), random({3}, 1227)},
-      [=](In in) { return instance_norm(in[0], mean, variance, in[1], in[2], false); },
-      [=](In in) { return composite::instance_norm(in[0], mean, variance, in[1], in[2], false); }));
+      [=](In in) {
+        return instance_norm(in[0], beside(in[0], mean), beside(in[0], variance), in[1], in[2],
+                             false);
+      },
+      [=](In in) {
+        return composite::instance_norm(in[0], beside(in[0], mean), beside(in[0], variance), in[1],
+                                        in[2], false);
+      }));
   entry.at_size = [make](const Size& s) {
     const Shape shape = s.dims == 4 ? Shape{s.rows, 2, 1, s.width} : Shape{s.rows, 2, s.width};
     return make(s.label(),

@@ -4,6 +4,7 @@
 #include "norma/ops/weight_norm.h"
 #include "ops/table/norm.h"
 #include "support/compare.h"
+#include "support/devices.h"
 
 namespace norma::test {
 
@@ -54,9 +55,12 @@ OpEntry spectral_norm_entry() {
     return norm_sample(
         label, {weight},
         [=](In in) {
-          return spectral_norm(in[0], u.to(in[0].dtype()), v.to(in[0].dtype()), 0, dim);
+          return spectral_norm(in[0], beside(in[0], u).to(in[0].dtype()),
+                               beside(in[0], v).to(in[0].dtype()), 0, dim);
         },
-        [=](In in) { return composite::spectral_norm(in[0], u, v, dim); });
+        [=](In in) {
+          return composite::spectral_norm(in[0], beside(in[0], u), beside(in[0], v), dim);
+        });
   };
   entry.samples.push_back(make("matrix", random({3, 5}, 1513, 0.5, 1.5), 3, 0));
   entry.samples.push_back(make("transposed", random({3, 5}, 1514, 0.5, 1.5), 5, 1));
