@@ -37,8 +37,8 @@ struct Extremum : Function<Self> {
     const ReductionPlan plan = ctx.get<ReductionPlan>("plan");
     const Tensor x = ctx.saved_tensor(0);
     const Tensor hit = to(eq(x, expand_reduced(ctx.saved_tensor(1), plan)), x.dtype());
-    const Tensor share = div(hit, sum(hit, plan.dims, true));
-    return {mul(expand_reduced(grad, plan), share)};
+    // The product with 0 or 1 is exact, so the gradient is rounded once.
+    return {div(mul(expand_reduced(grad, plan), hit), sum(hit, plan.dims, true))};
   }
 };
 struct Amax : Extremum<Amax> {

@@ -7,6 +7,7 @@
 #include "norma/core/required_ops.h"
 #include "norma/ops/backend.h"
 #include "norma/ops/cast.h"
+#include "norma/ops/rows.h"
 #include "norma/ops/view.h"
 
 namespace norma {
@@ -89,11 +90,13 @@ struct Gather : Function<Gather> {
 /// A copy of `base` with source written, or added, at index.
 Tensor run_scatter(const Tensor& base, std::int64_t dim, const Tensor& index, const Tensor& source,
                    bool add) {
-  Tensor out = clone(base);
+  // Sums of 16-bit numbers are collected in float32, and rounded once.
+  Tensor out = clone(add ? detail::in_accumulate_type(base) : base);
   const Split3 split(base.shape(), dim);
   if (index.numel() > 0)
-    backend(base).scatter(contiguous(source), index, split.outer, split.inner, add, out);
-  return out;
+    backend(base).scatter(contiguous(to(source, out.dtype())), index, split.outer, split.inner, add,
+                          out);
+  return to(out, base.dtype());
 }
 
 struct ScatterAdd : Function<ScatterAdd> {

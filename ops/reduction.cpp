@@ -10,12 +10,14 @@
 #include "norma/ops/elementwise.h"
 #include "norma/ops/index.h"
 #include "norma/ops/reduction_plan.h"
+#include "norma/ops/rows.h"
 #include "norma/ops/view.h"
 
 namespace norma {
 
 namespace {
 
+using detail::accumulate_dtype;
 using detail::expand_reduced;
 using detail::ReductionPlan;
 
@@ -27,9 +29,6 @@ void check_floating(const Tensor& input, const char* op) {
                     "needs a floating-point tensor; got {}; convert with .to(float32)",
                     input.dtype());
 }
-
-/// float32 for 16-bit types: the type that sums run in.
-DType accumulate_dtype(DType dtype) { return dtype == float64 ? float64 : float32; }
 
 struct Sum : Function<Sum> {
   static constexpr const char* name = "sum";

@@ -20,7 +20,7 @@ inline Tensor in_accumulate_type(const Tensor& x) {
   if (!x.defined()) return x;
   return x.dtype() == float16 || x.dtype() == bfloat16 ? x.to(float32) : x;
 }
-/// The dtype of statistics of x.
+/// The dtype of sums and statistics of x.
 inline DType accumulate_dtype(DType dtype) { return dtype == float64 ? float64 : float32; }
 
 }  // namespace norma::detail

@@ -134,7 +134,8 @@ std::string matrix() {
   }
   std::ostringstream out;
   out << "# What runs where\n\n"
-         "Written by the tests (`make support-matrix`), which run every row of the op table: do not "
+         "Written by the tests (`make support-matrix`), which run every row of the op table: do "
+         "not "
          "edit. *all* is float32,\nfloat64, float16 and bfloat16. Second order is `grad(…, "
          "{.create_graph = true})` of the gradient. Where a device lacks a\nkernel the cell names "
          "it, and the operation throws `NotImplementedError` with that name.\n\n"
@@ -149,7 +150,9 @@ std::string matrix() {
         const bool none = step != forward && !op.differentiable;
         const bool once = step == second_order && op.differentiable && !op.second_order;
         out << " | "
-            << (none ? "not differentiable" : once ? "no (1)" : rows[name][{device, step}].text(op));
+            << (none   ? "not differentiable"
+                : once ? "no (1)"
+                       : rows[name][{device, step}].text(op));
       }
     out << " |\n";
     if (op.differentiable && !op.second_order)
