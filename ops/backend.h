@@ -11,6 +11,7 @@
 #include "norma/core/random.h"
 #include "norma/core/tensor.h"
 #include "norma/ops/norm_params.h"
+#include "norma/ops/op_codes.h"
 
 #include <type_traits>
 
@@ -41,18 +42,6 @@ class Kernel<Result(Args...)> {
   const char* name_;
   Result (*function_)(Args...) = nullptr;
 };
-
-// clang-format off
-enum class UnaryOp : std::uint8_t {
-  neg, abs, sign, exp, log, log1p, sqrt, rsqrt, reciprocal, square, sin, cos, tanh, sigmoid, erf,
-  relu, gelu, gelu_tanh, silu, softplus, logical_not, isnan, isfinite
-};
-enum class BinaryOp : std::uint8_t {
-  add, sub, mul, div, pow, maximum, minimum, eq, ne, lt, le, gt, ge, logical_and, logical_or
-};
-enum class ReduceOp : std::uint8_t { sum, prod, amax, amin, any, all };
-enum class Activation : std::uint8_t { none, relu, gelu, gelu_tanh, silu };
-// clang-format on
 
 /// Attention of query [B, Hq, Lq, D] over key and value [B, Hkv, Lk, D], Hq a multiple of Hkv.
 struct AttentionParams {

@@ -28,6 +28,8 @@ void add_kernels(Backend& table) {
   add_row_norm_kernels(table);
   add_column_norm_kernels(table);
   add_pointwise_kernels(table);
+  add_elementwise_kernels(table);
+  add_reduction_kernels(table);
   add_squash_kernels(table);
   add_dual_norm_kernels(table);
   add_poly_norm_kernels(table);

@@ -17,6 +17,8 @@ void add_memory_kernels(Backend& table);       // memory.cpp: fill, copy, copies
 void add_row_norm_kernels(Backend& table);     // row_norm.cpp
 void add_column_norm_kernels(Backend& table);  // norms.cpp
 void add_pointwise_kernels(Backend& table);    // norms.cpp: softcap, dropout
+void add_elementwise_kernels(Backend& table);  // elementwise.cpp: all of one or two operands
+void add_reduction_kernels(Backend& table);    // reduction.cpp: with cumulative sums
 void add_squash_kernels(Backend& table);       // squash.cpp
 void add_dual_norm_kernels(Backend& table);    // dual_norm.cpp
 void add_poly_norm_kernels(Backend& table);    // poly_norm.cpp

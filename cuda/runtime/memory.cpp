@@ -2,8 +2,7 @@
 
 #include "norma/cuda/runtime/backend.h"
 #include "norma/cuda/runtime/driver.h"
-
-#include <algorithm>
+#include "norma/cuda/runtime/strided.h"
 
 namespace norma::cuda_kernels {
 
@@ -15,41 +14,8 @@ void fill_tensor(const Tensor& out, double value) {
   });
 }
 
-/// Dimensions from the outermost to the innermost by destination stride, merged where both sides
-/// run on without a gap.
-CopyShape copy_shape(const Tensor& out, const Tensor& source) {
-  struct Dim {
-    std::int64_t size, to, from;
-  };
-  std::array<Dim, CopyShape::max_rank> dims{};
-  std::size_t rank = 0;
-  for (std::int64_t d = 0; d < out.dim(); ++d)
-    if (out.shape()[d] != 1) dims[rank++] = {out.shape()[d], out.strides()[d], source.strides()[d]};
-  std::stable_sort(dims.begin(), dims.begin() + static_cast<std::ptrdiff_t>(rank),
-                   [](const Dim& a, const Dim& b) { return a.to > b.to; });
-  CopyShape shape;
-  shape.count = out.numel();
-  for (std::size_t i = 0; i < rank; ++i) {
-    const Dim& dim = dims[i];
-    if (shape.rank > 0) {
-      const auto last = static_cast<std::size_t>(shape.rank - 1);
-      if (shape.to[last] == dim.to * dim.size && shape.from[last] == dim.from * dim.size) {
-        shape.sizes[last] *= dim.size;
-        shape.to[last] = dim.to;
-        shape.from[last] = dim.from;
-        continue;
-      }
-    }
-    const auto next = static_cast<std::size_t>(shape.rank++);
-    shape.sizes[next] = dim.size;
-    shape.to[next] = dim.to;
-    shape.from[next] = dim.from;
-  }
-  return shape;
-}
-
 void copy_tensor(const Tensor& out, const Tensor& source) {
-  const CopyShape shape = copy_shape(out, source);
+  const auto shape = strided_shape<2>(out.shape(), {out.strides(), source.strides()});
   visit_all(out.dtype(), [&]<class To>(TypeTag<To>) {
     visit_all(source.dtype(), [&]<class From>(TypeTag<From>) {
       copy<To, From>(out.data<To>(), source.data<From>(), shape, nullptr);

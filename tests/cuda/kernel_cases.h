@@ -1,28 +1,23 @@
 // What the tests of the CUDA kernels share.
 #pragma once
 
+#include "cuda/device_cases.h"
 #include "norma/core/factory.h"
 #include "norma/cuda/emulator/schedule.h"
-#include "norma/cuda/runtime/backend.h"
-#include "support/catch.h"
+#include "norma/ops/elementwise.h"
 #include "support/compare.h"
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <string>
 #include <vector>
 
 namespace norma::test {
 
-/// Whether cuda(0) can be used: always in the emulator. A build for GPUs is "skipped", to CTest, on
-/// a machine without one. Calling start() is what links the backend into a build without CUDA.
-inline bool has_device() {
-  static const std::string reason = cuda_kernels::start();
-  if (!reason.empty()) WARN("skipped: CUDA cannot be used: " + reason);
-  return reason.empty();
-}
-
 inline const std::vector<DType> floating_dtypes = {float32, float64, float16, bfloat16};
+inline const std::vector<DType> all_dtypes = {float32, float64, float16, bfloat16,
+                                              int64,   int32,   bool_};
 
 /// (rows, width) of bugs in the wild: warps and blocks that are not full, tails of vectors, and one
 /// width for each geometry of the kernels (cuda/kernels/rows_launch.cuh).
@@ -47,6 +42,20 @@ inline Tensor placed(const Tensor& tensor, const Device& device, std::int64_t of
 inline Tensor values(const Shape& shape, DType dtype, std::uint64_t seed, double low = -1.0,
                      double high = 1.0) {
   return converted(random(shape, seed, low, high), dtype);
+}
+/// Numbers of any dtype in [-4, 4], on the CPU: fractions, or whole, or true and false. Those of
+/// floating-point types begin with what needs care where there are enough.
+inline Tensor numbers(const Shape& shape, DType dtype, std::uint64_t seed) {
+  const Tensor x = random(shape, seed, -4.0, 4.0);
+  if (dtype == bool_) return x > 0.0;
+  if (is_floating_point(dtype) && x.numel() >= 64) {
+    const double inf = std::numeric_limits<double>::infinity();
+    const double special[] = {0.0, -0.0, inf, -inf, std::numeric_limits<double>::quiet_NaN(), 1e4};
+    // Another order for another seed, so that two operands meet in all combinations.
+    for (std::size_t i = 0; i < 36; ++i)
+      x.data<double>()[i] = special[seed % 2 == 0 ? i % 6 : i / 6];
+  }
+  return x.to(dtype);
 }
 /// Statistics of `dtype`.
 inline DType accumulate_of(DType dtype) { return dtype == float64 ? float64 : float32; }

@@ -1,10 +1,8 @@
 // docs/support.md: which operation runs where. Found by running every row of the op table on the
 // CPU and on a cuda(0) that has CUDA kernels alone, without the CPU's that stand in for missing
 // ones in the emulator.
+#include "cuda/device_cases.h"
 #include "norma/core/autograd.h"
-#include "norma/core/device_start.h"
-#include "norma/cuda/runtime/backend.h"
-#include "support/catch.h"
 #include "support/compare.h"
 #include "support/devices.h"
 #include "support/op_table.h"
@@ -18,24 +16,6 @@
 
 namespace norma::test {
 namespace {
-
-const std::string unavailable = cuda_kernels::start();
-
-/// cuda(0) as it is on a GPU, while this lives.
-class OwnKernelsGuard {
- public:
-  OwnKernelsGuard() : before_(&backend(cuda(0))) {
-    cuda_kernels::add_kernels(own_);
-    set_backend(DeviceType::cuda, &own_);
-  }
-  ~OwnKernelsGuard() { set_backend(DeviceType::cuda, before_); }
-  OwnKernelsGuard(const OwnKernelsGuard&) = delete;
-  OwnKernelsGuard& operator=(const OwnKernelsGuard&) = delete;
-
- private:
-  const Backend* before_;
-  Backend own_;
-};
 
 constexpr DType dtypes[] = {float32, float64, float16, bfloat16};
 constexpr const char* short_names[] = {"f32", "f64", "f16", "bf16"};
@@ -165,8 +145,9 @@ std::string matrix() {
 }  // namespace
 
 TEST_CASE("the support matrix in docs is what the tests find") {
-  if (!unavailable.empty() || std::getenv("NORMA_TEST_OPS") != nullptr) {
-    WARN("skipped: needs cuda(0) and all operations; " << unavailable);
+  if (!has_device()) return;
+  if (std::getenv("NORMA_TEST_OPS") != nullptr) {
+    WARN("skipped: needs all operations");
     return;
   }
   const std::string path = std::string(NORMA_TEST_DATA) + "/../../docs/support.md";

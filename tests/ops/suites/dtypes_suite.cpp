@@ -1,6 +1,6 @@
 // Every operation, forward and backward, on every device, in every dtype and two layouts, against
 // its definition.
-#include "ops/suites/reference.h"
+#include "support/reference.h"
 #include "support/catch.h"
 #include "support/devices.h"
 #include "support/sanitizers.h"

@@ -1,5 +1,5 @@
 // Every norm at the shapes, values and layouts at which norms of other frameworks were wrong.
-#include "ops/suites/reference.h"
+#include "support/reference.h"
 #include "support/catch.h"
 #include "support/compare.h"
 #include "support/devices.h"

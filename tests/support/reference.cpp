@@ -1,4 +1,4 @@
-#include "ops/suites/reference.h"
+#include "support/reference.h"
 
 #include "support/catch.h"
 #include "support/compare.h"
