@@ -19,6 +19,9 @@ void add_column_norm_kernels(Backend& table);  // norms.cpp
 void add_pointwise_kernels(Backend& table);    // norms.cpp: softcap, dropout
 void add_elementwise_kernels(Backend& table);  // elementwise.cpp: all of one or two operands
 void add_reduction_kernels(Backend& table);    // reduction.cpp: with cumulative sums
+void add_index_kernels(Backend& table);        // index.cpp: embedding, gather, scatter
+void add_rope_kernels(Backend& table);         // rope.cpp
+void add_random_kernels(Backend& table);       // random.cpp: uniform, normal, randint
 void add_squash_kernels(Backend& table);       // squash.cpp
 void add_dual_norm_kernels(Backend& table);    // dual_norm.cpp
 void add_poly_norm_kernels(Backend& table);    // poly_norm.cpp
