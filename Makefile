@@ -50,7 +50,7 @@ imdb-data: build/.packages ## Fetch and check the official IMDb archive (84 MB)
 	examples/imdb/fetch_data.sh $(ARGS)
 
 .PHONY: test
-test: check asan ## Run all tests, then core and ops under AddressSanitizer and UndefinedBehaviorSanitizer
+test: check asan ## Run all tests, then core, ops and cuda under AddressSanitizer and UndefinedBehaviorSanitizer
 
 # DATA=archive lets those tests run that are skipped without the real data.
 with_data := $(if $(DATA),NORMA_IMDB_DATA='$(abspath $(DATA))')
@@ -70,7 +70,7 @@ support-matrix: build/.packages ## Write docs/support.md: what runs on which dev
 	NORMA_WRITE_SUPPORT_MATRIX=1 build/$(PRESET)/bin/cuda_tests 'the support matrix*'
 
 .PHONY: asan
-asan: build/.packages ## Run the core and ops tests under AddressSanitizer and UndefinedBehaviorSanitizer
+asan: build/.packages ## Run the core, ops and cuda tests under AddressSanitizer and UndefinedBehaviorSanitizer
 	cmake --preset asan
 	cmake --build --preset asan --parallel $(JOBS)
 	ctest --preset asan --parallel $(JOBS)
@@ -80,12 +80,6 @@ emulate: build/.packages ## Run the core, ops and cuda tests with an emulated cu
 	cmake --preset emulate
 	cmake --build --preset emulate --parallel $(JOBS)
 	ctest --preset emulate --parallel $(JOBS)
-
-.PHONY: emulate-asan
-emulate-asan: build/.packages ## Run the cuda tests in the emulator under AddressSanitizer and UndefinedBehaviorSanitizer
-	cmake --preset emulate-asan
-	cmake --build --preset emulate-asan --parallel $(JOBS)
-	ctest --preset emulate-asan --parallel $(JOBS)
 
 BENCHMARK_JSON ?= build/benchmark/results.json
 .PHONY: benchmark-program

@@ -177,8 +177,8 @@ __device__ __forceinline__ void for_each_column(std::int64_t width, const Use& u
   for (std::int64_t column = threadIdx.x; column < width; column += streaming_threads) use(column);
 }
 
-/// Rows of any width: one block a row, read twice. Statistics of the parts are merged, not summed
-/// up, so that a large mean does not matter here either.
+/// Rows of any width: one block a row, read twice. Statistics are of the distances from the mean of
+/// the first elements, so that a large mean does not matter here either.
 template <class T>
 __global__ void __launch_bounds__(streaming_threads)
     row_norm_forward_streaming_kernel(RowNormForward<T> a) {
@@ -206,7 +206,12 @@ __global__ void __launch_bounds__(streaming_threads)
   }
 
   RowStatistics<C> s;
+  Sum sum(scratch);
   if (p.centred) {
+    const std::int64_t count_of_first = width < streaming_threads ? width : streaming_threads;
+    const bool is_first = threadIdx.x < count_of_first;
+    const C centre =
+        sum(is_first ? convert<C>(x[threadIdx.x]) : C(0)) / static_cast<C>(count_of_first);
     // Eight values to a merge, for a merge divides.
     constexpr int chunk = 8;
     Moments<C> part = {0, 0, 0};
@@ -216,7 +221,7 @@ __global__ void __launch_bounds__(streaming_threads)
       NORMA_UNROLL
       for (int j = 0; j < chunk; ++j) {
         const std::int64_t i = begin + j * streaming_threads;
-        values[j] = i < width ? convert<C>(x[i]) : C(0);
+        values[j] = i < width ? convert<C>(x[i]) - centre : C(0);
         total += values[j];
         count += i < width ? C(1) : C(0);
       }
@@ -229,7 +234,7 @@ __global__ void __launch_bounds__(streaming_threads)
       part = merge(part, {count, mean, m2});
     }
     const Moments<C> all = merge_block<streaming_threads>(part, moments_scratch);
-    s = {all.mean, C(0), reciprocal_divisor<C>(all.m2 / static_cast<C>(width), p)};
+    s = {centre, all.mean, reciprocal_divisor<C>(all.m2 / static_cast<C>(width), p)};
   } else {
     C sums[2] = {0, 0};
     for_each_column(width, [&](std::int64_t i) {
@@ -237,14 +242,13 @@ __global__ void __launch_bounds__(streaming_threads)
       sums[0] += value;
       if (i < p.statistic_width) sums[1] += value * value;
     });
-    Sum sum(scratch);
     sum(sums);
     const C squares = p.compressed ? sums[1] + sums[0] * sums[0] : sums[1];
     s = {p.compressed ? sums[0] : C(0), C(0),
          reciprocal_divisor<C>(squares / static_cast<C>(p.divisor), p)};
   }
   if (threadIdx.x == 0) {
-    if (a.mean != nullptr) a.mean[row] = s.mean;
+    if (a.mean != nullptr) a.mean[row] = s.mean + s.rest;
     if (a.rstd != nullptr) a.rstd[row] = s.rstd;
   }
 
@@ -254,7 +258,7 @@ __global__ void __launch_bounds__(streaming_threads)
   T* const out = a.out + row * width;
   for_each_column(width, [&](std::int64_t column) {
     const std::int64_t i = weight_row + column / segment;
-    C y = shaped<T, true>((convert<C>(x[column]) - centre) * s.rstd, p);
+    C y = shaped<T, true>(((convert<C>(x[column]) - centre) - s.rest) * s.rstd, p);
     y *= a.weight != nullptr ? gain_of(convert<C>(a.weight[i]), p) : static_cast<C>(p.scale);
     if (a.bias != nullptr) y += static_cast<C>(p.scale) * convert<C>(a.bias[i]);
     out[column] = convert<T>(y);

@@ -1,18 +1,19 @@
 // The devices that the suites run on.
 #pragma once
 
-#include "norma/core/device_start.h"
 #include "norma/core/tensor.h"
 
 #include <vector>
 
 namespace norma::test {
 
-/// The CPU, and cuda(0) where this build and machine have it (NORMA_CUDA=ON, or EMULATE).
-inline std::vector<Device> devices() {
-  return is_available(cuda(0)) ? std::vector<Device>{norma::cpu, cuda(0)}
-                               : std::vector<Device>{norma::cpu};
-}
+/// The CPU, and cuda(0) where this program has it: on a GPU, or emulated. NORMA_TEST_DEVICE=cpu or
+/// cuda in the environment leaves one of them.
+std::vector<Device> devices();
+
+/// Whether a call with so many elements takes too long on `device`: the emulator needs a hundred
+/// times as long as the CPU, and sees what is wrong in one block or several.
+bool takes_too_long(const Device& device, std::int64_t elements);
 
 /// A tensor on `device`; undefined stays undefined.
 inline Tensor on_device(const Tensor& tensor, const Device& device) {

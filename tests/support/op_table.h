@@ -27,6 +27,13 @@ struct OpSample {
   bool large = false;  ///< skip finite differences: compared with the composite only
 };
 
+/// Of all inputs together.
+inline std::int64_t elements(const OpSample& sample) {
+  std::int64_t count = 0;
+  for (const Tensor& input : sample.inputs) count += input.defined() ? input.numel() : 0;
+  return count;
+}
+
 /// A shape of the bug museum (museum() below), and which of the optional parameters are there.
 struct Size {
   std::int64_t rows, width;

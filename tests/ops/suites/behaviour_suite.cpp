@@ -80,9 +80,10 @@ bool is_worth_two_threads(const OpSample& sample) {
 
 }  // namespace
 
-TEST_CASE("every operation repeats bit for bit", "[suite]") {
+TEST_CASE("every operation repeats bit for bit", "[suite][devices]") {
   for_each_sample([](const OpEntry& op, const OpSample& sample, DType dtype) {
     for (const Device& device : devices()) {
+      if (takes_too_long(device, elements(sample))) continue;
       INFO(device.str());
       const TensorList first = forward_and_backward(op, sample, dtype, device);
       const TensorList second = forward_and_backward(op, sample, dtype, device);

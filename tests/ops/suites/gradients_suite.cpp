@@ -36,7 +36,7 @@ void for_each_differentiable_sample(const Check& check) {
 
 }  // namespace
 
-TEST_CASE("gradcheck of every operation", "[suite]") {
+TEST_CASE("gradcheck of every operation", "[suite][devices]") {
   for_each_differentiable_sample([](const OpEntry&, const OpSample& sample, const Device& device) {
     const auto report =
         gradcheck(sample.run, leaves(sample.inputs, device), {.atol = 1e-7, .rtol = 1e-6});
@@ -45,7 +45,7 @@ TEST_CASE("gradcheck of every operation", "[suite]") {
   });
 }
 
-TEST_CASE("gradgradcheck of every operation", "[suite]") {
+TEST_CASE("gradgradcheck of every operation", "[suite][devices]") {
   for_each_differentiable_sample([](const OpEntry& op, const OpSample& sample,
                                     const Device& device) {
     if (!op.second_order) {
