@@ -7,15 +7,25 @@
 #include <type_traits>
 
 #include "norma/core/error.h"
+#include "norma/nn/placement.h"
 
 namespace imdb {
 namespace {
 
+namespace nn = norma::nn;
 using norma::check;
 using norma::ValueError;
 
 constexpr double kAny = 1e18;  // no bound that a sane run could meet
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
+
+/// All that the library has, so that a new norm is an option here, too.
+template <nn::NamedEnum E>
+std::vector<std::string> names() {
+  std::vector<std::string> all;
+  for (const auto& [value, name] : nn::EnumNames<E>::values) all.emplace_back(name);
+  return all;
+}
 
 std::vector<ConfigField> make_fields() {
   using C = TrainConfig;
@@ -59,20 +69,9 @@ std::vector<ConfigField> make_fields() {
        &C::kv_heads, 0, 1024},
       {"model", "d_ff", "inner width of the feed-forward part", &C::d_ff, 1, 1e6},
       {"model", "ffn", "kind of the feed-forward part", &C::ffn, 0, 0, {"gelu", "relu", "swiglu"}},
-      {"model",
-       "norm",
-       "kind of normalization",
-       &C::norm,
-       0,
-       0,
-       {"layer_norm", "rms_norm", "none"}},
-      {"model",
-       "placement",
-       "where the norms stand in a block",
-       &C::placement,
-       0,
-       0,
-       {"pre", "post", "none"}},
+      {"model", "norm", "kind of normalization", &C::norm, 0, 0, names<nn::NormKind>()},
+      {"model", "placement", "where the norms stand in a block", &C::placement, 0, 0,
+       names<nn::NormPlacement>()},
       {"model",
        "positions",
        "how the model learns about order",

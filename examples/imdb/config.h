@@ -39,8 +39,8 @@ struct TrainConfig {
   std::int64_t kv_heads = 0;  ///< 0: as many as heads
   std::int64_t d_ff = 128;
   std::string ffn = "gelu";        ///< gelu | relu | swiglu
-  std::string norm = "rms_norm";   ///< layer_norm | rms_norm | none
-  std::string placement = "pre";   ///< pre | post | none
+  std::string norm = "rms_norm";   ///< a name of nn::NormKind
+  std::string placement = "pre";   ///< a name of nn::NormPlacement
   std::string positions = "rope";  ///< rope | learned | none
   std::string pooling = "mean";    ///< mean | max | mean_max | cls
   bool qk_norm = false;

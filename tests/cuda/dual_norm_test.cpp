@@ -60,7 +60,7 @@ void check_case(const Case& c, DType dtype) {
 TEST_CASE("CUDA: the dual norm agrees with the CPU in every dtype and shape") {
   if (!has_device()) return;
   for (const DType dtype : floating_dtypes)
-    for (const auto& [rows, width] : museum)
+    for (const auto& [rows, width] : kernel_shapes)
       for (const bool centred : {true, false})
         if (!centred || width < 300 || dtype == float32)
           check_case({.rows = rows, .width = width, .centred = centred}, dtype);
@@ -93,7 +93,8 @@ TEST_CASE("CUDA: the dual norm without rows writes zeros for the gradients of it
 
 TEST_CASE("CUDA: the dual norm repeats bit for bit in every order of threads and blocks") {
   if (!has_device()) return;
-  for (const Size& size : {Size{70, 3}, Size{70, 64}, Size{5, 768}, Size{3, 9000}})
+  for (const KernelShape& size :
+       {KernelShape{70, 3}, KernelShape{70, 64}, KernelShape{5, 768}, KernelShape{3, 9000}})
     check_repeats([&](const Device& device) {
       return run({.rows = size.rows, .width = size.width}, float32, device);
     });

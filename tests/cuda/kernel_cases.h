@@ -21,13 +21,13 @@ inline const std::vector<DType> all_dtypes = {float32, float64, float16, bfloat1
 
 /// (rows, width) of bugs in the wild: warps and blocks that are not full, tails of vectors, and one
 /// width for each geometry of the kernels (cuda/kernels/rows_launch.cuh).
-struct Size {
+struct KernelShape {
   std::int64_t rows, width;
 };
-inline constexpr Size museum[] = {{1, 1},    {2, 3},     {31, 31},  {33, 32},  {31, 33},
-                                  {2, 64},   {2, 255},   {17, 256}, {5, 768},  {2, 1023},
-                                  {2, 1024}, {2, 1025},  {3, 2048}, {2, 4096}, {1, 8197},
-                                  {1, 8192}, {1, 16384}, {1, 20000}};
+inline constexpr KernelShape kernel_shapes[] = {
+    {1, 1},    {2, 3},    {31, 31},  {33, 32},  {31, 33},   {2, 64},
+    {2, 255},  {17, 256}, {5, 768},  {2, 1023}, {2, 1024},  {2, 1025},
+    {3, 2048}, {2, 4096}, {1, 8197}, {1, 8192}, {1, 16384}, {1, 20000}};
 
 /// `tensor` on `device`, `offset` elements behind an aligned address; undefined stays so.
 inline Tensor placed(const Tensor& tensor, const Device& device, std::int64_t offset = 0) {

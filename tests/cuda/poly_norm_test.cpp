@@ -39,7 +39,8 @@ void check_case(const Case& c, DType dtype) {
 TEST_CASE("CUDA: PolyNorm agrees with the CPU in every dtype and shape") {
   if (!has_device()) return;
   for (const DType dtype : floating_dtypes)
-    for (const auto& [rows, width] : museum) check_case({.rows = rows, .width = width}, dtype);
+    for (const auto& [rows, width] : kernel_shapes)
+      check_case({.rows = rows, .width = width}, dtype);
   check_case({.rows = 65537, .width = 3}, float32);
 }
 
@@ -61,7 +62,8 @@ TEST_CASE("CUDA: PolyNorm without rows writes zeros for the gradients of its par
 
 TEST_CASE("CUDA: PolyNorm repeats bit for bit in every order of threads and blocks") {
   if (!has_device()) return;
-  for (const Size& size : {Size{70, 3}, Size{70, 64}, Size{5, 768}, Size{3, 20000}})
+  for (const KernelShape& size :
+       {KernelShape{70, 3}, KernelShape{70, 64}, KernelShape{5, 768}, KernelShape{3, 20000}})
     check_repeats([&](const Device& device) {
       return run({.rows = size.rows, .width = size.width}, float32, device);
     });

@@ -105,7 +105,7 @@ void check_case(const Case& c, DType dtype) {
 TEST_CASE("CUDA: LayerNorm and RMSNorm agree with the CPU in every dtype and shape") {
   if (!has_device()) return;
   for (const DType dtype : floating_dtypes)
-    for (const auto& [rows, width] : museum) {
+    for (const auto& [rows, width] : kernel_shapes) {
       check_case(
           {.label = "layer_norm", .rows = rows, .width = width, .params = layer_norm_params()},
           dtype);

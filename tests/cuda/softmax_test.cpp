@@ -70,7 +70,7 @@ TEST_CASE("CUDA: softmax and log-softmax agree with the CPU in every dtype and s
   if (!has_device()) return;
   for (const DType dtype : floating_dtypes)
     for (const bool log : {false, true}) {
-      for (const Size& size : museum) {
+      for (const KernelShape& size : kernel_shapes) {
         INFO((log ? "log " : "") << size.rows << " x " << size.width << " " << dtype_name(dtype));
         const Tensor x = values({size.rows, size.width}, dtype, 1, -8.0, 8.0);
         check_devices([&](const Device& device) { return softmax_of(x, log, device); }, dtype,
@@ -103,7 +103,7 @@ TEST_CASE("CUDA: softmax of infinities and large numbers is that of the CPU") {
 TEST_CASE("CUDA: cross entropy agrees with the CPU in every dtype and shape") {
   if (!has_device()) return;
   for (const DType dtype : floating_dtypes)
-    for (const auto& [rows, classes] : museum) check_loss({rows, classes}, dtype);
+    for (const auto& [rows, classes] : kernel_shapes) check_loss({rows, classes}, dtype);
   for (const std::int64_t classes : {2, 96, 768, 9000})
     for (const bool weight : {false, true})
       for (const double smoothing : {0.0, 0.1})
@@ -129,7 +129,8 @@ TEST_CASE("CUDA: mean and variance agree with the CPU") {
 
 TEST_CASE("CUDA: softmax and its kin repeat bit for bit in every order of threads and blocks") {
   if (!has_device()) return;
-  for (const Size& size : {Size{70, 3}, Size{5, 96}, Size{3, 768}, Size{2, 9000}}) {
+  for (const KernelShape& size :
+       {KernelShape{70, 3}, KernelShape{5, 96}, KernelShape{3, 768}, KernelShape{2, 9000}}) {
     const Tensor x = values({size.rows, size.width}, float32, 1);
     check_repeats([&](const Device& device) { return softmax_of(x, false, device); });
     check_repeats([&](const Device& device) {

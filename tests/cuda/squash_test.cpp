@@ -58,7 +58,7 @@ constexpr Squash curves[] = {Squash::identity, Squash::tanh, Squash::erf};
 TEST_CASE("CUDA: DyT, Derf and LayerScale agree with the CPU in every dtype and shape") {
   if (!has_device()) return;
   for (const DType dtype : floating_dtypes)
-    for (const auto& [rows, width] : museum)
+    for (const auto& [rows, width] : kernel_shapes)
       for (const Squash curve : curves)
         if (width < (curve == Squash::tanh ? 2000 : 100))
           check_case({.curve = curve, .rows = rows, .width = width}, dtype);
@@ -110,7 +110,7 @@ TEST_CASE(
 
 TEST_CASE("CUDA: element-wise norms repeat bit for bit in every order of threads and blocks") {
   if (!has_device()) return;
-  for (const Size& size : {Size{300, 3}, Size{70, 64}, Size{65, 520}})
+  for (const KernelShape& size : {KernelShape{300, 3}, KernelShape{70, 64}, KernelShape{65, 520}})
     check_repeats([&](const Device& device) {
       return run({.rows = size.rows, .width = size.width}, float32, device);
     });

@@ -38,7 +38,6 @@ void state_roundings(OpTable& table) {
       {"std", {3, "the mean, the differences from it and their scale are rounded"}},
       {"prod", {2, "the product of the others is output over input"}},
       {"logsumexp", {2, "the gradient is exp(x - output)"}},
-      {"gather", {2, "gradients of an element that is taken twice are added in its dtype"}},
       {"matmul", {1, "gradients of a broadcast matrix are rounded before they are summed"}},
       {"linear", {2, "the value before the activation, and its gradient"}},
       {"scaled_dot_product_attention", {3, "scores, probabilities, and output in the gradient"}},
