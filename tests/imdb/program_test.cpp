@@ -60,7 +60,7 @@ TEST_CASE("bad usage is one line and exit code 2") {
   check_refused(folder, "train --preset imdb-huge", "imdb-nano, imdb-tiny, imdb-seed");
   check_refused(folder, "train --heads 3", "heads must divide d_model");
   check_refused(folder, "train --device tpu", "tpu");
-  check_refused(folder, "train --norm batch", "one of layer_norm");
+  check_refused(folder, "train --norm batch", "one of none, layer_norm");
   check_refused(folder, "train --preset imdb-nano --bigram", "variant of imdb-tiny");
   imdb::write_file_atomic(folder.path / "bad.toml", "[train]\nepoch = 3\n");
   check_refused(folder, "train --config bad.toml", "bad.toml, line 2: train.epoch");
