@@ -33,6 +33,7 @@ void add_kernels(Backend& table) {
   add_index_kernels(table);
   add_rope_kernels(table);
   add_random_kernels(table);
+  add_optimizer_kernels(table);
   add_squash_kernels(table);
   add_dual_norm_kernels(table);
   add_poly_norm_kernels(table);

@@ -22,6 +22,7 @@ void add_reduction_kernels(Backend& table);    // reduction.cpp: with cumulative
 void add_index_kernels(Backend& table);        // index.cpp: embedding, gather, scatter
 void add_rope_kernels(Backend& table);         // rope.cpp
 void add_random_kernels(Backend& table);       // random.cpp: uniform, normal, randint
+void add_optimizer_kernels(Backend& table);    // optimizer.cpp: steps, norms of gradients, averages
 void add_squash_kernels(Backend& table);       // squash.cpp
 void add_dual_norm_kernels(Backend& table);    // dual_norm.cpp
 void add_poly_norm_kernels(Backend& table);    // poly_norm.cpp
