@@ -125,11 +125,17 @@ client-packages: $(TORCH_VENV)/bin/python
 
 .PHONY: format
 format: ## Format all C++ with clang-format
+ifneq ($(PACKAGES),skip)
+	@tools/install_packages.sh clang-format
+endif
 	$(sources) | xargs clang-format -i
 
 # clang has no omp.h of its own where only GCC is installed, so GCC's stands behind clang's headers.
 .PHONY: tidy
 tidy: build ## Run clang-tidy over the library
+ifneq ($(PACKAGES),skip)
+	@tools/install_packages.sh clang-tidy
+endif
 	$(library_sources) | xargs -P $(JOBS) -n 1 clang-tidy --quiet -p build/$(PRESET) \
 	    --extra-arg=-idirafter --extra-arg="$$(g++ -print-file-name=include)"
 

@@ -3,6 +3,7 @@
 
 #include "norma/core/error.h"
 
+#include <ostream>
 #include <string>
 #include <string_view>
 
@@ -25,6 +26,10 @@ struct Device {
   /// The device of "cpu", "cuda" or "cuda:1"; throws DeviceError for anything else.
   static Device parse(std::string_view text);
 };
+
+inline std::ostream& operator<<(std::ostream& stream, const Device& device) {
+  return stream << device.str();
+}
 
 inline constexpr Device cpu{};
 constexpr Device cuda(int index = 0) { return Device{DeviceType::cuda, index}; }

@@ -7,6 +7,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <ostream>
 #include <string_view>
 #include <type_traits>
 
@@ -110,6 +111,10 @@ decltype(auto) visit_all(DType dtype, F&& f) {
       break;
   }
   return f(TypeTag<double>{});
+}
+
+inline std::ostream& operator<<(std::ostream& stream, DType dtype) {
+  return stream << dtype_name(dtype);
 }
 
 }  // namespace norma

@@ -5,8 +5,10 @@
 
 #include <algorithm>
 #include <array>
+#include <concepts>
 #include <cstdint>
 #include <initializer_list>
+#include <ostream>
 #include <string>
 #include <vector>
 
@@ -18,6 +20,9 @@ class Shape {
   static constexpr int max_rank = 8;
 
   Shape() = default;
+  /// One entry: `x.sum(1)` is `x.sum({1})`, `zeros(3)` is `zeros({3})`.
+  template <std::integral I>
+  requires(!std::same_as<I, bool>) Shape(I value) : Shape({static_cast<std::int64_t>(value)}) {}
   Shape(std::initializer_list<std::int64_t> values) : Shape(values.begin(), values.end()) {}
   explicit Shape(const std::vector<std::int64_t>& values) : Shape(values.begin(), values.end()) {}
   template <class It>
@@ -72,6 +77,10 @@ class Shape {
   std::array<std::int64_t, max_rank> values_{};
   std::int64_t rank_ = 0;
 };
+
+inline std::ostream& operator<<(std::ostream& stream, const Shape& shape) {
+  return stream << shape.str();
+}
 
 /// Row-major strides, in elements.
 Shape contiguous_strides(const Shape& shape);

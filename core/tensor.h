@@ -59,6 +59,15 @@ class Tensor {
  public:
   Tensor() = default;
   explicit Tensor(std::shared_ptr<TensorImpl> impl) : impl_(std::move(impl)) {}
+  Tensor(const Tensor&) = default;
+  Tensor(Tensor&&) noexcept = default;
+  ~Tensor() = default;
+  Tensor& operator=(const Tensor&) & = default;
+  Tensor& operator=(Tensor&&) & noexcept = default;
+  /// Assignment to a view that has no name writes into the storage, as in PyTorch: `x[0] = y` and
+  /// `x.narrow(1, 0, 2) = 0.0` are copy_ and fill_.
+  const Tensor& operator=(const Tensor& source) && { return copy_(source); }
+  const Tensor& operator=(double value) && { return fill_(value); }
 
   // -- what it is -------------------------------------------------------------------------------
   bool defined() const { return impl_ != nullptr; }
@@ -129,8 +138,8 @@ class Tensor {
   /// one's result.
   RemovableHandle register_hook(TensorHook hook) const;
 
-  // -- operations: declared here for method syntax, defined in ops/tensor_methods.cpp
-  // -----------------
+  // -- operations with method syntax (ops/tensor_methods.cpp); all others are functions alone
+  // --------
   Tensor clone() const;
   Tensor contiguous() const;
   Tensor to(DType dtype) const;
@@ -179,6 +188,13 @@ class Tensor {
   const Tensor& copy_(const Tensor& source) const;
   const Tensor& fill_(double value) const;
   const Tensor& zero_() const { return fill_(0.0); }
+  const Tensor& operator+=(const Tensor& other) const { return add_(other); }
+  const Tensor& operator+=(double other) const { return add_(other); }
+  const Tensor& operator-=(const Tensor& other) const { return sub_(other); }
+  const Tensor& operator-=(double other) const { return sub_(other); }
+  const Tensor& operator*=(const Tensor& other) const { return mul_(other); }
+  const Tensor& operator*=(double factor) const { return mul_(factor); }
+  const Tensor& operator/=(double divisor) const { return div_(divisor); }
 
   const std::shared_ptr<TensorImpl>& impl() const { return impl_; }
 

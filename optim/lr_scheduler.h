@@ -9,8 +9,11 @@ namespace norma::optim {
 /// Each group's learning rate is its base, which is what the group has when the scheduler is made,
 /// times the schedule's factor.
 ///
-///     LRScheduler scheduler(optimizer, cosine_schedule({.warmup_steps = 150, .total_steps =
-///     1560})); for (…) { …; optimizer.step(); scheduler.step(); }
+///     LRScheduler scheduler(optimizer, cosine_schedule({.warmup_steps = 9, .total_steps = 99}));
+///     for (…) {
+///       optimizer.step();
+///       scheduler.step();
+///     }
 class LRScheduler {
  public:
   /// Sets the rates of update 0. `optimizer` must outlive the scheduler.

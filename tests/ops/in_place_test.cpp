@@ -6,6 +6,8 @@
 #include "support/catch.h"
 #include "support/compare.h"
 
+#include <sstream>
+
 namespace norma::test {
 
 using Catch::Contains;
@@ -138,6 +140,41 @@ TEST_CASE("operands that do not fit are refused") {
   CHECK_THROWS_AS(x.mul_(zeros({2, 2})), ShapeError);
   CHECK_THROWS_AS(x.copy_(zeros({3})), ShapeError);
   CHECK_THROWS_AS(arange(2).add_(zeros({2})), DTypeError);
+}
+
+TEST_CASE("assignment to a view without a name writes, to a variable rebinds") {
+  const Tensor x = zeros({2, 3});
+  x[0] = ones({3});
+  x.narrow(1, 2, 1) = 5.0;
+  CHECK(allclose(x, {1, 1, 5, 0, 0, 5}));
+  Tensor row = x[0];
+  row = zeros({3});
+  CHECK(allclose(x, {1, 1, 5, 0, 0, 5}));
+  CHECK_THROWS_AS((x[0] = ones({2})), ShapeError);
+}
+
+TEST_CASE("compound assignment is in place and on the tape") {
+  const Tensor w = full({2}, 3.0, {.dtype = float64, .requires_grad = true});
+  Tensor total = zeros({2}, {.dtype = float64});
+  const Tensor same = total;
+  total += w * w;
+  total -= w;
+  total *= 2.0;
+  total /= 4.0;
+  CHECK(same.is_same(total));
+  CHECK(allclose(total.detach(), {3, 3}));
+  total.sum().backward();
+  CHECK(allclose(w.grad(), {2.5, 2.5}));
+  CHECK_THROWS_AS(w += 1.0, AutogradError);
+}
+
+TEST_CASE("one dimension or size needs no braces") {
+  CHECK(zeros(3).shape() == Shape{3});
+  CHECK(ones({2, 3}).sum(1).shape() == Shape{2});
+  CHECK(ones({2, 3}).mean(-1, true).shape() == Shape{2, 1});
+  std::ostringstream text;
+  text << Shape{2, 3} << ' ' << float32 << ' ' << cpu;
+  CHECK(text.str() == "[2, 3] float32 cpu");
 }
 
 }  // namespace norma::test

@@ -24,7 +24,7 @@ Comparison compare(const std::vector<double>& actual, const std::vector<double>&
     if (actual[i] == expected[i]) continue;  // also infinities
     const double difference = std::abs(actual[i] - expected[i]);
     const double allowed = tolerance.atol + tolerance.rtol * std::abs(expected[i]);
-    if (difference <= allowed) continue;
+    if (difference <= allowed && std::isfinite(expected[i])) continue;
     ++count;
     const double excess = std::isnan(difference) ? HUGE_VAL : difference - allowed;
     if (excess > worst_excess) {
