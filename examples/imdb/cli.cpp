@@ -133,7 +133,7 @@ void add_model_commands(CLI::App& app, ModelArguments& arguments) {
   auto* predict = app.add_subcommand("predict", "Tell whether reviews are positive or negative.");
   predict->footer(kPredictFooter);
   add_model_option(*predict, arguments);
-  predict->add_option("TEXT", arguments.texts, "reviews; none: --file or standard input");
+  predict->add_option("TEXT", arguments.texts, "reviews; none, or -: --file or standard input");
   predict->add_option("--file", arguments.file, "file with one review")->type_name("FILE");
   predict->add_flag("--lines", arguments.lines,
                     "each line of the file or standard input is a review");

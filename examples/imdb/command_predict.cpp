@@ -30,7 +30,8 @@ std::vector<std::string> split_lines(const std::string& text) {
 std::vector<std::string> gather_texts(const ModelArguments& arguments) {
   norma::check(arguments.texts.empty() || arguments.file.empty(), "predict",
                "texts come from arguments or from --file, not both");
-  if (!arguments.texts.empty()) return arguments.texts;
+  const bool from_input = arguments.texts == std::vector<std::string>{"-"};  // as many programs
+  if (!arguments.texts.empty() && !from_input) return arguments.texts;
   std::string content;
   if (!arguments.file.empty()) {
     content = read_file(arguments.file);

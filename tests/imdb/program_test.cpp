@@ -177,6 +177,9 @@ TEST_CASE("a whole run: train, files, predict, eval, info, refusals") {
       run_shell(folder, "'" IMDB_PROGRAM "' predict --model run --lines < reviews.txt");
   CHECK(piped_lines.code == 0);
   CHECK(piped_lines.out == lines.out);
+  const auto dash =
+      run_shell(folder, "'" IMDB_PROGRAM "' predict --model run --lines - < reviews.txt");
+  CHECK(dash.out == lines.out);
   check_refused(folder, "predict --model run", "some text");  // nothing on standard input
 
   const auto eval = run_imdb(folder, "eval --model run --threads 1");
