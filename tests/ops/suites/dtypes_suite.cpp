@@ -1,8 +1,8 @@
 // Every operation, forward and backward, on every device, in every dtype and two layouts, against
 // its definition.
-#include "support/reference.h"
 #include "support/catch.h"
 #include "support/devices.h"
+#include "support/reference.h"
 #include "support/sanitizers.h"
 
 namespace norma::test {

@@ -1,8 +1,8 @@
 // Every norm at the shapes, values and layouts at which norms of other frameworks were wrong.
-#include "support/reference.h"
 #include "support/catch.h"
 #include "support/compare.h"
 #include "support/devices.h"
+#include "support/reference.h"
 
 #include "norma/ops/elementwise.h"
 
