@@ -138,8 +138,7 @@ class Tensor {
   /// one's result.
   RemovableHandle register_hook(TensorHook hook) const;
 
-  // -- operations with method syntax (ops/tensor_methods.cpp); all others are functions alone
-  // --------
+  // -- operations with method syntax (ops/tensor_methods.cpp); all others are functions alone -----
   Tensor clone() const;
   Tensor contiguous() const;
   Tensor to(DType dtype) const;

@@ -49,8 +49,7 @@ namespace norma::device {
 inline constexpr int warp_size = 32;
 inline constexpr unsigned all_lanes = 0xffffffffu;
 
-// -- numbers
-// ----------------------------------------------------------------------------------------
+// -- numbers --------------------------------------------------------------------------------------
 
 /// float for 16-bit types and float, double for double: what kernels compute in.
 template <class T>
@@ -92,8 +91,7 @@ __device__ __forceinline__ BFloat16 convert<BFloat16, float>(float value) {
 }
 #endif
 
-// -- memory
-// -----------------------------------------------------------------------------------------
+// -- memory ---------------------------------------------------------------------------------------
 
 /// N elements that are read and written at once; at most 16 bytes, aligned to their size.
 template <class T, int N>
@@ -124,8 +122,7 @@ __device__ __forceinline__ void store(T* address, const Vector<T, N>& vector) {
   *reinterpret_cast<Vector<T, N>*>(address) = vector;
 }
 
-// -- launch
-// -----------------------------------------------------------------------------------------
+// -- launch ---------------------------------------------------------------------------------------
 
 struct Extent {
   unsigned x = 1, y = 1, z = 1;

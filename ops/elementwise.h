@@ -11,8 +11,7 @@
 
 namespace norma {
 
-// -- arithmetic
-// ------------------------------------------------------------------------------------------
+// -- arithmetic -----------------------------------------------------------------------------------
 
 /// a + b. On bool: or.
 Tensor add(const Tensor& a, const Tensor& b);
@@ -52,8 +51,7 @@ inline Tensor operator/(const Tensor& a, const Tensor& b) { return div(a, b); }
 inline Tensor operator/(const Tensor& a, const Scalar& b) { return div(a, b); }
 inline Tensor operator/(const Scalar& a, const Tensor& b) { return div(a, b); }
 
-// -- one operand: integer tensors become float32 where the result is not an integer
-// ---------------------------
+// -- one operand: integer tensors become float32 where the result is not an integer ---------------
 
 /// -x. Throws DTypeError on bool.
 Tensor neg(const Tensor& x);
@@ -90,8 +88,7 @@ Tensor erf(const Tensor& x);
 Tensor clamp(const Tensor& x, const std::optional<Scalar>& min,
              const std::optional<Scalar>& max = std::nullopt);
 
-// -- selection
-// -------------------------------------------------------------------------------------------
+// -- selection ------------------------------------------------------------------------------------
 
 /// a where `condition` (bool), else b. The side not taken gets gradient 0, whatever stands there
 /// (also inf and NaN).
@@ -101,8 +98,7 @@ Tensor where(const Tensor& condition, const Scalar& a, const Tensor& b);
 /// x with `value` where `mask` (bool). Keeps the dtype of x; gradient 0 where masked.
 Tensor masked_fill(const Tensor& x, const Tensor& mask, const Scalar& value);
 
-// -- comparisons and logic: bool results without gradient
-// ------------------------------------------------------
+// -- comparisons and logic: bool results without gradient -----------------------------------------
 
 Tensor eq(const Tensor& a, const Tensor& b);
 Tensor eq(const Tensor& a, const Scalar& b);

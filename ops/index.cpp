@@ -70,8 +70,7 @@ Tensor narrow_to(Tensor x, const Shape& shape, std::int64_t except_dim) {
   return x;
 }
 
-// -- gather and scatter: `index` validated, sizes outside of `dim` equal
-// ----------------------------------
+// -- gather and scatter: `index` validated, sizes outside of `dim` equal --------------------------
 
 struct Gather : Function<Gather> {
   static constexpr const char* name = "gather";
@@ -144,8 +143,7 @@ TensorList Gather::backward(Context& ctx, const Tensor& grad) {
           Tensor()};
 }
 
-// -- rows of a table
-// -------------------------------------------------------------------------------------
+// -- rows of a table ------------------------------------------------------------------------------
 
 /// out[n] = table[index[n]]; the derivative of TableGradient.
 struct TableRows : Function<TableRows> {
@@ -200,8 +198,7 @@ TensorList TableRows::backward(Context& ctx, const Tensor& grad) {
           Tensor()};
 }
 
-// -- joining
-// ---------------------------------------------------------------------------------------------
+// -- joining --------------------------------------------------------------------------------------
 
 struct Cat : Function<Cat> {
   static constexpr const char* name = "cat";

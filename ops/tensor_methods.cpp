@@ -13,8 +13,7 @@
 
 namespace norma {
 
-// -- out of place
-// -----------------------------------------------------------------------------------
+// -- out of place ---------------------------------------------------------------------------------
 
 Tensor Tensor::clone() const { return norma::clone(*this); }
 Tensor Tensor::contiguous() const { return norma::contiguous(*this); }
@@ -66,8 +65,7 @@ Tensor Tensor::abs() const { return norma::abs(*this); }
 Tensor Tensor::square() const { return norma::square(*this); }
 Tensor Tensor::pow(double exponent) const { return norma::pow(*this, exponent); }
 
-// -- in place: the tape checks the target and bumps the version
-// ------------------------------------------
+// -- in place: the tape checks the target and bumps the version -----------------------------------
 
 namespace {
 

@@ -14,8 +14,7 @@ namespace {
 
 using detail::make_view;
 
-// -- shapes
-// -----------------------------------------------------------------------------------------
+// -- shapes ---------------------------------------------------------------------------------------
 
 /// Fills in the one -1 of `shape` so that it has `numel` elements.
 Shape infer_shape(const Shape& shape, const Tensor& input, const char* op) {
@@ -76,8 +75,7 @@ std::optional<Shape> view_strides(const Tensor& input, const Shape& shape) {
   return strides;
 }
 
-// -- operations on the tape
-// ----------------------------------------------------------------------------
+// -- operations on the tape -----------------------------------------------------------------------
 
 struct Alias : Function<Alias> {
   static constexpr const char* name = "alias";

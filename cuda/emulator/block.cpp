@@ -92,8 +92,7 @@ void BlockExecutor::thread_main(void* executor) {
   ++self.finished_;
 }
 
-// -- order
-// ------------------------------------------------------------------------------------------
+// -- order ----------------------------------------------------------------------------------------
 
 std::uint64_t BlockExecutor::random() {  // SplitMix64
   std::uint64_t z = (random_state_ += 0x9e3779b97f4a7c15ull);
@@ -161,8 +160,7 @@ void BlockExecutor::wait(State state) {
   self.fiber->suspend();
 }
 
-// -- waiting
-// ----------------------------------------------------------------------------------------
+// -- waiting --------------------------------------------------------------------------------------
 
 BlockExecutor& BlockExecutor::current() { return *active; }
 
@@ -231,8 +229,7 @@ bool BlockExecutor::complete_warp_call(int warp) {
   return true;
 }
 
-// -- shared memory
-// ----------------------------------------------------------------------------------
+// -- shared memory --------------------------------------------------------------------------------
 
 void* BlockExecutor::shared_array(const void* key, const char* name, std::size_t bytes) {
   std::size_t total = bytes;
@@ -268,8 +265,7 @@ void BlockExecutor::check_guards() const {
   }
 }
 
-// -- errors
-// -----------------------------------------------------------------------------------------
+// -- errors ---------------------------------------------------------------------------------------
 
 Index3 BlockExecutor::index_in(const Index3& size, std::uint64_t number) const {
   return {static_cast<unsigned>(number % size.x), static_cast<unsigned>(number / size.x % size.y),

@@ -68,8 +68,7 @@ class BlockExecutor {
   /// Runs one block to its end. Throws KernelError, or what the kernel threw.
   void run(std::uint64_t block);
 
-  // -- what the running thread asks for
-  // ------------------------------------------------------------
+  // -- what the running thread asks for -----------------------------------------------------------
   static BlockExecutor& current();
   void barrier(const Site& site);
   std::uint64_t warp_call(const WarpCall& call);

@@ -16,8 +16,7 @@ namespace {
 constexpr int threads = 256;
 constexpr int chains = 4;
 
-// -- what is reduced
-// -------------------------------------------------------------------------------
+// -- what is reduced ------------------------------------------------------------------------------
 
 struct Sum {
   template <class T>
@@ -108,8 +107,7 @@ __device__ __forceinline__ auto load(T value) {
     return x;
 }
 
-// -- how
-// -------------------------------------------------------------------------------------------
+// -- how ------------------------------------------------------------------------------------------
 
 /// How a launch is cut.
 struct ReduceCut {
@@ -213,8 +211,7 @@ void run_reduce(const T* x, const ReduceShape& s, A* workspace, Out* out, void* 
   launch_reduce<Parts>(static_cast<const A*>(workspace), rest, whole(rest), out, stream);
 }
 
-// -- along a dimension
-// ------------------------------------------------------------------------------
+// -- along a dimension ----------------------------------------------------------------------------
 
 /// A value and where it stands; nothing: a negative index.
 template <class C>

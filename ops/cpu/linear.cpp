@@ -19,8 +19,7 @@ namespace {
 /// the first stage of column sums, so it must not depend on the number of threads.
 constexpr std::int64_t block_rows = 128;
 
-// -- activations: value(z), and slope(z) = d value / dz
-// ---------------------------------------------
+// -- activations: value(z), and slope(z) = d value / dz -------------------------------------------
 
 struct None {
   template <class T>

@@ -218,8 +218,7 @@ void copy(const Tensor& out, const Tensor& source) {
   });
 }
 
-// -- finiteness
-// -------------------------------------------------------------------------------------
+// -- finiteness -----------------------------------------------------------------------------------
 
 /// Whether any exponent is all ones.
 template <class Bits>

@@ -11,8 +11,7 @@ namespace norma::cpu_kernels {
 
 namespace {
 
-// -- what is reduced: written once for scalars and for vectors of them
-// ---------------------------------
+// -- what is reduced: written once for scalars and for vectors of them ----------------------------
 
 template <class A>
 struct Sum {
@@ -91,8 +90,7 @@ A load(T value) {
     return static_cast<A>(value);
 }
 
-// -- one run of elements (inner == 1)
-// --------------------------------------------------------------------
+// -- one run of elements (inner == 1) -------------------------------------------------------------
 
 template <class Op, class A, class T>
 A reduce_run(const T* x, std::int64_t count, A centre) {
@@ -134,8 +132,7 @@ A reduce_run(const T* x, std::int64_t count, A centre) {
   return result;
 }
 
-// -- both stages
-// -------------------------------------------------------------------------------------------
+// -- both stages ----------------------------------------------------------------------------------
 
 constexpr std::int64_t run_chunk = 16384;   // elements of a run that one item reduces
 constexpr std::int64_t row_chunk = 256;     // rows that one item reduces, and
@@ -283,8 +280,7 @@ void mean_variance(const Tensor& x, std::int64_t outer, std::int64_t reduced, st
   });
 }
 
-// -- along a dimension
-// ---------------------------------------------------------------------------------
+// -- along a dimension ----------------------------------------------------------------------------
 
 void argreduce(bool largest, const Tensor& x, std::int64_t outer, std::int64_t reduced,
                std::int64_t inner, const Tensor& out) {

@@ -55,8 +55,7 @@ std::string error_of(const std::function<void()>& call) {
   return "no error";
 }
 
-// -- what must work
-// -----------------------------------------------------------------------------------
+// -- what must work -------------------------------------------------------------------------------
 
 __global__ void indices(int* out) {
   const unsigned block = blockIdx.x + gridDim.x * (blockIdx.y + gridDim.y * blockIdx.z);
@@ -140,8 +139,7 @@ TEST_CASE("a correct kernel gives the same in every order") {
   CHECK(wrong_schedules(row_sums_by_warps<true>) == 0);
 }
 
-// -- missing barriers
-// ---------------------------------------------------------------------------------
+// -- missing barriers -----------------------------------------------------------------------------
 
 TEST_CASE("a missing barrier shows as a difference between schedules") {
   CHECK(wrong_schedules(row_sums<Bug::no_barrier_after_write>) > 0);
@@ -182,8 +180,7 @@ TEST_CASE("a missing __syncwarp shows, too") {
   CHECK(wrong > 0);
 }
 
-// -- divergent barriers
-// ---------------------------------------------------------------------------------
+// -- divergent barriers ---------------------------------------------------------------------------
 
 namespace {
 __global__ void barrier_in_branch() {
@@ -221,8 +218,7 @@ TEST_CASE("a divergent barrier is an error that names kernel, block, thread and 
   CHECK(wrong_schedules(row_sums<Bug::none>) == 0);
 }
 
-// -- memory
-// ---------------------------------------------------------------------------------------------
+// -- memory ---------------------------------------------------------------------------------------
 
 namespace {
 __global__ void write_at(float* out, int index) { out[index] = 1.0F; }
@@ -313,8 +309,7 @@ TEST_CASE("a misaligned vector access is an error") {
   CHECK_THAT(run(1), Catch::Contains("an access of 16 bytes must be aligned"));
 }
 
-// -- warps
-// ----------------------------------------------------------------------------------------------
+// -- warps ----------------------------------------------------------------------------------------
 
 namespace {
 __global__ void shuffles(int* out) {
@@ -382,8 +377,7 @@ TEST_CASE("a wrong warp mask is an error") {
   CHECK(run(full_mask, 64) == "no error");
 }
 
-// -- launches
-// -------------------------------------------------------------------------------------------
+// -- launches -------------------------------------------------------------------------------------
 
 namespace {
 __global__ void count_up(int* counter) { atomicAdd(counter, 1); }
