@@ -68,7 +68,8 @@ endif()
 if(NORMA_SANITIZE)
   add_compile_options(-fsanitize=${NORMA_SANITIZE} -fno-omit-frame-pointer -fno-sanitize-recover=all)
   add_link_options(-fsanitize=${NORMA_SANITIZE})
-  # AddressSanitizer stops at these, too; looking for them twice is a third of the compile time.
+  # AddressSanitizer stops at null pointers and overruns itself, and vptr is left to other builds: these
+  # three checks took 11 % and 30 % of the compile time of two files.
   if(NORMA_SANITIZE MATCHES "address")
     add_compile_options(-fno-sanitize=null,object-size,vptr)
   endif()

@@ -11,8 +11,8 @@ namespace norma::test {
 /// cuda in the environment leaves one of them.
 std::vector<Device> devices();
 
-/// Whether a call with so many elements takes too long on `device`: the emulator needs a hundred
-/// times as long as the CPU, and sees what is wrong in one block or several.
+/// Whether a call with so many elements takes too long on `device`: the emulator needs many times
+/// as long as the CPU, and sees what is wrong in one block or several. A GPU runs all.
 bool takes_too_long(const Device& device, std::int64_t elements);
 
 /// A tensor on `device`; undefined stays undefined.
