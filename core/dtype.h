@@ -32,6 +32,15 @@ std::size_t element_size(DType dtype);
 constexpr bool is_floating_point(DType dtype) { return dtype >= DType::float16; }
 constexpr bool is_integral(DType dtype) { return dtype == DType::int32 || dtype == DType::int64; }
 
+/// Whether a result of dtype `from` may be written into a tensor of dtype `to`: not into one of a
+/// lower category (bool < integer < floating point). As torch.can_cast.
+constexpr bool can_cast(DType from, DType to) {
+  const auto category = [](DType dtype) {
+    return dtype == DType::bool_ ? 0 : is_integral(dtype) ? 1 : 2;
+  };
+  return category(from) <= category(to);
+}
+
 /// The dtype of an operation on both: the higher category wins (bool < integer < floating point),
 /// then the wider type; float16 with bfloat16 gives float32. As torch.promote_types.
 DType promote_types(DType a, DType b);

@@ -290,24 +290,31 @@ bool current_node_needs(std::size_t index) {
 
 void check_anomaly(const std::string& operation, const char* phase, const TensorList& results,
                    const TensorList& inputs) {
-  const auto finite = [](const Tensor& tensor) {
-    return !tensor.defined() || !tensor.is_floating_point() || tensor.numel() == 0 ||
-           all_finite(tensor);
+  const auto looked_at = [](const Tensor& tensor) {
+    return tensor.defined() && tensor.is_floating_point() && tensor.numel() > 0;
   };
   for (const Tensor& result : results) {
-    if (finite(result)) continue;
-    for (std::size_t i = 0; i < inputs.size(); ++i)
-      check<AutogradError>(finite(inputs[i]), operation.c_str(),
-                           "anomaly mode: every value must be finite; input {} of its {} already "
-                           "holds a NaN or Inf (shape {}); look at the data, or at what made it "
-                           "outside of anomaly mode",
-                           i, phase, inputs[i].shape());
+    if (!looked_at(result) || all_finite(result)) continue;
+    const bool is_nan = any_nan(result);
+    bool has_infinity = false;
+    for (std::size_t i = 0; i < inputs.size(); ++i) {
+      if (!looked_at(inputs[i]) || all_finite(inputs[i])) continue;
+      check<AutogradError>(
+          !any_nan(inputs[i]), operation.c_str(),
+          "anomaly mode: no value may be NaN; input {} of its {} already holds one "
+          "(shape {}); look at the data, or at what made it outside of anomaly "
+          "mode",
+          i, phase, inputs[i].shape());
+      has_infinity = true;
+    }
+    // An infinity may be passed on: masks are made of it.
+    if (has_infinity && !is_nan) continue;
     throw AutogradError(
         operation,
-        fmt::format(
-            "anomaly mode: every value must be finite; its {} made a NaN or Inf (shape {}) from "
-            "finite inputs; look at the range of its inputs",
-            phase, result.shape()));
+        fmt::format("anomaly mode: every value must be finite; its {} made {} (shape {}) from {} "
+                    "inputs; look at the range of its inputs",
+                    phase, is_nan ? "a NaN" : "an infinity", result.shape(),
+                    has_infinity ? "infinite" : "finite"));
   }
 }
 

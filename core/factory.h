@@ -1,4 +1,7 @@
-// Factories: new tensors. Names and defaults as in PyTorch.
+// Factories: new tensors. Names and defaults as in PyTorch, but for `full`, whose dtype is float32
+// whatever the value is. Errors: ShapeError for a negative size, or more bytes than an address
+// counts; DeviceError for a device that is not there; ValueError or DTypeError for values that the
+// dtype cannot hold; AutogradError for requires_grad of integers; OutOfMemoryError.
 //
 //     Tensor w = randn({128, 64}, {.dtype = float64, .requires_grad = true});
 //     Tensor x = tensor({{1.0, 2.0}, {3.0, 4.0}});
@@ -10,7 +13,8 @@
 
 namespace norma {
 
-/// Uninitialised elements.
+/// A tensor of `shape` with uninitialised elements, or filled with 0, 1 or `value`; float32 on the
+/// CPU unless the options say otherwise.
 Tensor empty(const Shape& shape, const TensorOptions& options = {});
 Tensor zeros(const Shape& shape, const TensorOptions& options = {});
 Tensor ones(const Shape& shape, const TensorOptions& options = {});

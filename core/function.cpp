@@ -22,6 +22,9 @@ std::int64_t find_same(const TensorList& list, const Tensor& tensor) {
 
 /// The checks for an input that `name` changed in place.
 void check_dirty(const std::string& name, const Tensor& tensor, bool recorded) {
+  check<ValueError>(tensor.defined(), name.c_str(),
+                    "the tensor that changes must be defined; got an empty Tensor handle, as "
+                    ".grad() is before the first backward");
   if (!GradMode::is_enabled()) return;
   check<AutogradError>(
       !(tensor.is_leaf() && tensor.requires_grad()), name.c_str(),

@@ -38,8 +38,9 @@ struct AnomalyMode {
   static void set_enabled(bool enabled);
 };
 
-/// `DetectAnomalyGuard guard;`: the first operation in this scope that makes a NaN or Inf throws
-/// AutogradError with its name; so does the first backward.
+/// `DetectAnomalyGuard guard;`: the first operation in this scope that makes a NaN, or an infinity
+/// of finite values, throws AutogradError with its name; so does the first backward, and the first
+/// operation that gets a NaN. An infinity that was given is passed on: masks are made of it.
 class DetectAnomalyGuard {
  public:
   explicit DetectAnomalyGuard(bool enabled = true) : previous_(AnomalyMode::is_enabled()) {

@@ -50,7 +50,7 @@ struct GradcheckReport {
   std::string message;                  ///< what failed and where; empty when ok
   std::vector<GradcheckFailure> worst;  ///< largest errors first
   std::vector<std::string> warnings;    ///< such as single precision
-  double max_relative_error = 0.0;      ///< over all elements compared
+  double max_relative_error = 0.0;      ///< over all that differ by more than atol
   explicit operator bool() const { return ok; }
 };
 

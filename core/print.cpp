@@ -1,4 +1,4 @@
-// Printing of tensors: PyTorch's look, so that outputs can be compared side by side.
+// Printing of tensors, after PyTorch's look; numbers are as short as their digits allow.
 #include "norma/core/grad_mode.h"
 #include "norma/core/node.h"
 #include "norma/core/tensor.h"

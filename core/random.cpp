@@ -1,6 +1,8 @@
 #include "norma/core/random.h"
 
-#include <deque>
+#include "norma/core/error.h"
+
+#include <map>
 #include <mutex>
 
 namespace norma {
@@ -12,7 +14,7 @@ struct Generators {
   std::uint64_t seed =
       67280421310721ULL;  // as PyTorch's default_rng_seed_val: runs repeat unless seeded
   Generator cpu{seed};
-  std::deque<Generator> cuda;  // a deque keeps references valid while it grows
+  std::map<int, Generator> cuda;  // by index; its references stay valid
 };
 
 Generators& generators() {
@@ -26,8 +28,9 @@ Generator& default_generator(const Device& device) {
   Generators& all = generators();
   if (device.is_cpu()) return all.cpu;
   const std::lock_guard lock(all.mutex);
-  while (all.cuda.size() <= static_cast<std::size_t>(device.index)) all.cuda.emplace_back(all.seed);
-  return all.cuda[static_cast<std::size_t>(device.index)];
+  check<DeviceError>(device.index >= 0, "default_generator",
+                     "the index of a device must be at least 0; got {}", device.index);
+  return all.cuda.try_emplace(device.index, all.seed).first->second;
 }
 
 void manual_seed(std::uint64_t seed) {
@@ -35,7 +38,7 @@ void manual_seed(std::uint64_t seed) {
   const std::lock_guard lock(all.mutex);
   all.seed = seed;
   all.cpu.manual_seed(seed);
-  for (Generator& generator : all.cuda) generator.manual_seed(seed);
+  for (auto& [index, generator] : all.cuda) generator.manual_seed(seed);
 }
 
 }  // namespace norma

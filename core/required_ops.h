@@ -20,6 +20,8 @@ void fill_normal(const Tensor& out, double mean, double std);
 void fill_randint(const Tensor& out, std::int64_t low, std::int64_t high);
 /// Whether every element is finite.
 bool all_finite(const Tensor& tensor);
+/// Whether an element is NaN.
+bool any_nan(const Tensor& tensor);
 /// Differentiable sum of two tensors of one shape.
 Tensor add(const Tensor& a, const Tensor& b);
 /// Differentiable sum over the dimensions in which `shape` was broadcast to tensor.shape().

@@ -6,8 +6,10 @@ SavedTensor::SavedTensor(const Tensor& tensor, std::int64_t output_nr) : output_
   if (!tensor.defined()) return;
   version_ = tensor.version();
   storage_ = tensor.storage();
-  if (output_nr < 0 && tensor.is_leaf()) {
-    tensor_ = tensor;  // its own identity: a gradient of the gradient accumulates into it
+  // A leaf that requires grad keeps its identity, for a gradient of the gradient accumulates into
+  // it. Others may get a history by an in-place operation later, which would lead back to here.
+  if (output_nr < 0 && tensor.is_leaf() && tensor.requires_grad()) {
+    tensor_ = tensor;
     return;
   }
   // A copy of the handle, so that a later in-place operation on the tensor, which gives it a new

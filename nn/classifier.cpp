@@ -5,6 +5,7 @@
 #include "norma/ops/index.h"
 #include "norma/ops/reduction.h"
 
+#include <cmath>
 #include <limits>
 
 namespace norma::nn {
@@ -28,6 +29,11 @@ Tensor max_pool(const Tensor& states, const Tensor& padding_mask) {
 const ClassifierConfig& validated(const ClassifierConfig& config) {
   config.validate();
   return config;
+}
+
+/// What s_z is multiplied with: it is stored small, for steps of the optimizer that fit.
+double sphere_scale(const ClassifierConfig& config) {
+  return std::sqrt(static_cast<double>(config.encoder.d_model));
 }
 
 std::unique_ptr<Embedding> optional_embedding(bool wanted, std::int64_t rows, std::int64_t width,
@@ -108,6 +114,8 @@ TransformerClassifier::TransformerClassifier(const ClassifierConfig& options)
   register_module("encoder", encoder);
   register_module("head_dropout", head_dropout);
   register_module("classifier", classifier);
+  if (config.encoder.placement == NormPlacement::ngpt)
+    detail::add_norm_parameter(*this, "s_z", s_z, {config.num_classes}, 1.0 / sphere_scale(config));
 }
 
 Tensor TransformerClassifier::embed(const Tensor& tokens, const Tensor& bigrams) {
@@ -139,7 +147,9 @@ Tensor TransformerClassifier::embed(const Tensor& tokens, const Tensor& bigrams)
 Tensor TransformerClassifier::forward(const Tensor& tokens, const Tensor& key_padding_mask,
                                       const Tensor& bigrams) {
   const Tensor states = encoder(embed(tokens, bigrams), key_padding_mask);
-  return classifier(head_dropout(masked_pool(states, key_padding_mask, config.pooling)));
+  const Tensor logits =
+      classifier(head_dropout(masked_pool(states, key_padding_mask, config.pooling)));
+  return s_z.defined() ? logits * (s_z * sphere_scale(config)) : logits;
 }
 
 }  // namespace norma::nn

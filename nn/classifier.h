@@ -47,9 +47,12 @@ struct ClassifierConfig {
 /// Embeddings (tokens, plus hashed bigrams, plus learned positions), dropout, encoder, pooling,
 /// dropout, linear classifier.
 ///
-/// Parameters: token_embedding, bigram_embedding, position_embedding, encoder, classifier. What
-/// stands at padded positions has no influence on the result, so a text gives the same scores in
-/// every batch.
+/// The ngpt placement makes unit vectors of everything, so logits are multiplied by learned s_z
+/// [num_classes], which stand for 1 and are stored as 1 / sqrt(d_model) (Loshchilov et al. 2024).
+///
+/// Parameters: token_embedding, bigram_embedding, position_embedding, encoder, classifier, s_z.
+/// What stands at padded positions has no influence on the result, so a text gives the same scores
+/// in every batch.
 class TransformerClassifier : public Layer<TransformerClassifier> {
  public:
   explicit TransformerClassifier(const ClassifierConfig& config);
@@ -67,6 +70,8 @@ class TransformerClassifier : public Layer<TransformerClassifier> {
   TransformerEncoder encoder;
   Dropout head_dropout;
   Linear classifier;
+
+  Tensor s_z;  ///< undefined but for ngpt
 
  private:
   Tensor embed(const Tensor& tokens, const Tensor& bigrams);

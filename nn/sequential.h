@@ -34,6 +34,7 @@ class Sequential : public Layer<Sequential> {
   /// Takes over `layer` as the last one.
   template <UnaryLayer T>
   T& append(std::unique_ptr<T> layer) {
+    check<ValueError>(layer != nullptr, "Sequential", "a layer must be given; got null");
     T& reference = *layer;
     add(std::move(layer), [&reference](const Tensor& x) { return reference(x); });
     return reference;

@@ -85,7 +85,11 @@ struct Binary : Function<Binary<op>> {
     } else if constexpr (op == BinaryOp::pow) {
       const Tensor a = ctx.saved_tensor(0);
       const Tensor b = ctx.saved_tensor(1);
-      if (needs_a) da = masked_fill(dy * (b * pow(a, b - 1.0)), b == 0.0, 0.0);
+      // Where b is 0 the power of b - 1 must not even be computed: it is infinite at a = 0.
+      if (needs_a) {
+        const Tensor constant = b == 0.0;
+        da = masked_fill(dy * (b * pow(a, masked_fill(b - 1.0, constant, 1.0))), constant, 0.0);
+      }
       if (needs_b) {
         // log 0 must not even be computed: its own derivative would be NaN in second order.
         const Tensor flat = logical_and(a == 0.0, b >= 0.0);

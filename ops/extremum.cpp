@@ -7,6 +7,7 @@
 #include "norma/ops/index.h"
 #include "norma/ops/reduction.h"
 #include "norma/ops/reduction_plan.h"
+#include "norma/ops/rows.h"
 #include "norma/ops/view.h"
 
 namespace norma {
@@ -37,8 +38,10 @@ struct Extremum : Function<Self> {
     const ReductionPlan plan = ctx.get<ReductionPlan>("plan");
     const Tensor x = ctx.saved_tensor(0);
     const Tensor hit = to(eq(x, expand_reduced(ctx.saved_tensor(1), plan)), x.dtype());
-    // The product with 0 or 1 is exact, so the gradient is rounded once.
-    return {div(mul(expand_reduced(grad, plan), hit), sum(hit, plan.dims, true))};
+    // The product with 0 or 1 is exact, and the count is not rounded to 16 bits (nor infinite), so
+    // the gradient is rounded once.
+    const Tensor count = sum(to(hit, detail::accumulate_dtype(x.dtype())), plan.dims, true);
+    return {to(div(mul(expand_reduced(grad, plan), hit), count), x.dtype())};
   }
 };
 struct Amax : Extremum<Amax> {

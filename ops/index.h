@@ -1,9 +1,10 @@
 // Picking and placing elements by index, and joining tensors. Names, arguments and semantics as in
 // PyTorch.
 //
-// Indices are int64 (or int32, which is converted); every index is checked, and the error names the
-// bad value and its position. Backward is deterministic: sums run in a fixed order, whatever the
-// number of threads.
+// Indices are int64 (or int32, which is converted). Errors: IndexError for an index out of range,
+// with the bad value and its position; DTypeError for indices that are no integers; ShapeError for
+// a `dim` or shapes that do not fit; DeviceError for operands on several devices. Backward is
+// deterministic: sums run in a fixed order, whatever the number of threads.
 #pragma once
 
 #include <optional>

@@ -98,6 +98,12 @@ bool all_finite(const Tensor& tensor) {
   return backend(tensor).all_finite(packed(tensor));
 }
 
+bool any_nan(const Tensor& tensor) {
+  const NoGradGuard no_grad;
+  const DetectAnomalyGuard off(false);
+  return norma::any(isnan(tensor)).item<bool>();
+}
+
 Tensor add(const Tensor& a, const Tensor& b) { return norma::add(a, b); }
 
 Tensor sum_to_size(const Tensor& tensor, const Shape& shape) {

@@ -102,21 +102,23 @@ RopeTables rope_tables(std::int64_t length, std::int64_t rotary_dim, double base
   check<ValueError>(std::isfinite(base) && base > 0.0, "rope_tables",
                     "base must be positive and finite; got {}", base);
   const std::int64_t half = rotary_dim / 2;
-  std::vector<double> cos_values, sin_values;
-  cos_values.reserve(static_cast<std::size_t>(length * half));
-  sin_values.reserve(static_cast<std::size_t>(length * half));
+  const Tensor cos_table = empty({length, half}, {.dtype = float64});
+  const Tensor sin_table = empty({length, half}, {.dtype = float64});
+  double* cos_values = cos_table.data<double>();
+  double* sin_values = sin_table.data<double>();
   for (std::int64_t p = offset; p < offset + length; ++p) {
     for (std::int64_t i = 0; i < half; ++i) {
       const double exponent = -2.0 * static_cast<double>(i) / static_cast<double>(rotary_dim);
       const double angle = static_cast<double>(p) * std::pow(base, exponent);
-      cos_values.push_back(std::cos(angle));
-      sin_values.push_back(std::sin(angle));
+      *cos_values++ = std::cos(angle);
+      *sin_values++ = std::sin(angle);
     }
   }
-  TensorOptions table_options = options;
-  if (!table_options.dtype) table_options.dtype = float32;
-  return {from_values(cos_values, {length, half}, table_options),
-          from_values(sin_values, {length, half}, table_options)};
+  const auto finished = [&](const Tensor& table) {
+    Tensor result = table.to(options.dtype.value_or(float32)).to(options.device);
+    return options.requires_grad ? result.requires_grad_() : result;
+  };
+  return {finished(cos_table), finished(sin_table)};
 }
 
 Tensor apply_rope(const Tensor& x, const Tensor& cos, const Tensor& sin,

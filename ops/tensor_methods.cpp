@@ -71,6 +71,9 @@ namespace {
 
 /// What holds for the target of an in-place operation that gives its elements different values.
 void check_target(const Tensor& target, const char* op) {
+  check<ValueError>(target.defined(), op,
+                    "the tensor that changes must be defined; got an empty Tensor handle, as "
+                    ".grad() is before the first backward");
   if (target.numel() == 0) return;
   for (std::int64_t d = 0; d < target.dim(); ++d)
     check<ShapeError>(target.stride(d) != 0 || target.size(d) <= 1, op,
@@ -81,13 +84,14 @@ void check_target(const Tensor& target, const char* op) {
 
 /// What holds for the operand of an in-place operation.
 void check_operand(const Tensor& target, const Tensor& other, const char* op) {
+  check<ValueError>(other.defined(), op, "the operand must be defined; got an empty Tensor handle");
   check<ShapeError>(is_expandable_to(other.shape(), target.shape()), op,
                     "the operand must broadcast to shape {}, which cannot change; got {}",
                     target.shape(), other.shape());
   check<DeviceError>(other.device() == target.device(), op,
                      "both must be on one device; got {} and {}; move one with .to()",
                      target.device(), other.device());
-  check<DTypeError>(target.is_floating_point() || !other.is_floating_point(), op,
+  check<DTypeError>(can_cast(other.dtype(), target.dtype()), op,
                     "a {} tensor cannot hold the {} result; use the out-of-place operation",
                     target.dtype(), other.dtype());
 }
@@ -137,26 +141,19 @@ struct AddScalarInPlace : Function<AddScalarInPlace> {
 
 struct MulInPlace : Function<MulInPlace> {
   static constexpr const char* name = "mul_";
-  static Tensor forward(Context& ctx, const Tensor& self, const Tensor& other) {
+  /// `old`: a copy of self from before the change, with its history, where `other` needs a
+  /// gradient.
+  static Tensor forward(Context& ctx, const Tensor& self, const Tensor& other, const Tensor& old) {
     ctx.mark_dirty({self});
-    // The value before the change is only there as a copy, without history: see backward.
-    if (ctx.needs_input_grad(1)) ctx.set("old", self.clone());
-    ctx.save_for_backward({other});
+    ctx.save_for_backward({other, old});
     detail::copy(self, mul(self, operand(self, other)));
     return self;
   }
   static TensorList backward(Context& ctx, const Tensor& grad) {
-    const Tensor other = ctx.saved_tensor(0);
-    Tensor to_self;
-    Tensor to_other;
-    if (ctx.needs_input_grad(0)) to_self = mul(grad, other);
-    if (ctx.needs_input_grad(1)) {
-      check<AutogradError>(!GradMode::is_enabled(), name,
-                           "has no second derivative, because the factor it needs is overwritten; "
-                           "use the out-of-place mul");
-      to_other = mul(grad, ctx.get<Tensor>("old"));
-    }
-    return {to_self, to_other};
+    Tensor to_self, to_other;
+    if (ctx.needs_input_grad(0)) to_self = mul(grad, ctx.saved_tensor(0));
+    if (ctx.needs_input_grad(1)) to_other = mul(grad, ctx.saved_tensor(1));
+    return {to_self, to_other, Tensor()};
   }
 };
 
@@ -186,6 +183,11 @@ struct DivScalarInPlace : Function<DivScalarInPlace> {
   }
 };
 
+/// The gradient of a value that was overwritten.
+Tensor overwritten(const Context& ctx, const Tensor& grad) {
+  return ctx.needs_input_grad(0) ? zeros_like(grad) : Tensor();
+}
+
 struct CopyInPlace : Function<CopyInPlace> {
   static constexpr const char* name = "copy_";
   static Tensor forward(Context& ctx, const Tensor& self, const Tensor& source) {
@@ -195,7 +197,7 @@ struct CopyInPlace : Function<CopyInPlace> {
     return self;
   }
   static TensorList backward(Context& ctx, const Tensor& grad) {
-    return {Tensor(), to(grad, ctx.get<Device>("device"))};
+    return {overwritten(ctx, grad), to(grad, ctx.get<Device>("device"))};
   }
 };
 
@@ -206,7 +208,7 @@ struct FillInPlace : Function<FillInPlace> {
     detail::fill(self, value);
     return self;
   }
-  static TensorList backward(Context& /*ctx*/, const Tensor& /*grad*/) { return {Tensor()}; }
+  static TensorList backward(Context& ctx, const Tensor& grad) { return {overwritten(ctx, grad)}; }
 };
 
 void check_not_bool(const Tensor& target, const char* op) {
@@ -244,6 +246,7 @@ const Tensor& Tensor::add_(const Tensor& other, double alpha) const {
 const Tensor& Tensor::add_(double other) const { return add_in_place(*this, other, "add_"); }
 
 const Tensor& Tensor::sub_(const Tensor& other, double alpha) const {
+  check_target(*this, "sub_");
   check_not_bool(*this, "sub_");
   return add_in_place(*this, other, -alpha, "sub_");
 }
@@ -254,12 +257,16 @@ const Tensor& Tensor::mul_(const Tensor& other) const {
   check_target(*this, "mul_");
   check_operand(*this, other, "mul_");
   FunctionRecorder::check_in_place("mul_", *this, {*this, other});
-  MulInPlace::apply(*this, apart(*this, other));
+  const bool needs_old = GradMode::is_enabled() && other.requires_grad();
+  MulInPlace::apply(*this, apart(*this, other), needs_old ? norma::clone(*this) : Tensor());
   return *this;
 }
 
 const Tensor& Tensor::mul_(double factor) const {
   check_target(*this, "mul_");
+  check<DTypeError>(dtype() != DType::bool_, "mul_",
+                    "a bool tensor cannot hold a product with a number; use logical_and, or the "
+                    "out-of-place operation");
   FunctionRecorder::check_in_place("mul_", *this, {*this});
   MulScalarInPlace::apply(*this, factor);
   return *this;
@@ -276,6 +283,8 @@ const Tensor& Tensor::div_(double divisor) const {
 
 const Tensor& Tensor::copy_(const Tensor& source) const {
   check_target(*this, "copy_");
+  check<ValueError>(source.defined(), "copy_",
+                    "the source must be defined; got an empty Tensor handle");
   check<ShapeError>(is_expandable_to(source.shape(), shape()), "copy_",
                     "the source must broadcast to shape {}; got {}", shape(), source.shape());
   FunctionRecorder::check_in_place("copy_", *this, {*this, source});

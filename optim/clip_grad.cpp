@@ -23,30 +23,37 @@ TensorList contiguous_gradients(const TensorList& parameters) {
       grad = grad.contiguous();
       parameter.set_grad(grad);
     }
-    check<DeviceError>(
-        grads.empty() || grads[0].device() == grad.device(), "clip_grad_norm_",
-        "all gradients must be on one device; got {} and {}; clip each device's alone",
-        grads.empty() ? grad.device() : grads[0].device(), grad.device());
     grads.push_back(grad);
   }
   return grads;
 }
 
-Tensor norm_of(const TensorList& grads) {
-  if (grads.empty()) return zeros({});
+/// Of contiguous tensors.
+Tensor norm_of(const TensorList& tensors, const char* op) {
+  if (tensors.empty()) return zeros({});
+  const Device device = tensors[0].device();
   DType dtype = float32;
-  for (const Tensor& grad : grads)
-    if (grad.dtype() == float64) dtype = float64;
-  const Tensor norm = empty({}, {.dtype = dtype, .device = grads[0].device()});
-  backend(norm).global_norm(grads, norm);
+  for (const Tensor& tensor : tensors) {
+    check<DeviceError>(tensor.device() == device, op,
+                       "all must be on one device; got {} and {}; take each device's alone", device,
+                       tensor.device());
+    check<DTypeError>(tensor.is_floating_point(), op, "all must be floating-point; got {}",
+                      tensor.dtype());
+    if (tensor.dtype() == float64) dtype = float64;
+  }
+  const Tensor norm = empty({}, {.dtype = dtype, .device = device});
+  backend(norm).global_norm(tensors, norm);
   return norm;
 }
 
 }  // namespace
 
-Tensor get_total_norm(const TensorList& parameters) {
+Tensor get_total_norm(const TensorList& tensors) {
   const NoGradGuard no_grad;
-  return norm_of(contiguous_gradients(parameters));
+  TensorList defined;
+  for (const Tensor& tensor : tensors)
+    if (tensor.defined()) defined.push_back(tensor.contiguous());
+  return norm_of(defined, "get_total_norm");
 }
 
 Tensor clip_grad_norm_(const TensorList& parameters, double max_norm,
@@ -54,7 +61,7 @@ Tensor clip_grad_norm_(const TensorList& parameters, double max_norm,
   check(max_norm >= 0, "clip_grad_norm_", "max_norm must be at least 0; got {}", max_norm);
   const NoGradGuard no_grad;
   const TensorList grads = contiguous_gradients(parameters);
-  const Tensor norm = norm_of(grads);
+  const Tensor norm = norm_of(grads, "clip_grad_norm_");
   if (options.error_if_nonfinite) {
     const double value = norm.item();
     check(

@@ -5,11 +5,11 @@
 
 namespace norma::optim {
 
-/// ‖g‖₂ over the gradients of all `parameters` (those without one are left out) as if they were one
-/// vector: a scalar in float32, or float64 where a gradient is. One pass, no host synchronization;
-/// the sum runs in double precision in a fixed order. Throws DeviceError where gradients are on
-/// several devices.
-Tensor get_total_norm(const TensorList& parameters);
+/// ‖t‖₂ over all `tensors` (undefined ones, as gradients may be, are left out) as if they were one
+/// vector: a scalar in float32, or float64 where a tensor is. One pass, no host synchronization;
+/// the sum runs in double precision in a fixed order. Throws DeviceError where they are on several
+/// devices. As torch.nn.utils.get_total_norm with norm_type 2.
+Tensor get_total_norm(const TensorList& tensors);
 
 struct ClipGradOptions {
   bool error_if_nonfinite =

@@ -259,7 +259,10 @@ void Optimizer::load_state_dict(const StateDict& source) {
         return detail::copy_of(take(prefix + name, parameter.shape()), dtype, parameter.device());
       };
       if (source.contains(prefix + "master")) state.master = copy("master");
-      for (const char* name : slot_names(groups[g])) state.slots[name] = copy(name);
+      // A slot may be missing where its option was switched on after the last step: prepare()
+      // makes it, as it would have without saving.
+      for (const char* name : slot_names(groups[g]))
+        if (source.contains(prefix + name)) state.slots[name] = copy(name);
     }
   }
   check(used == source.size(), where,

@@ -39,6 +39,7 @@ Trainer::Trainer(const TrainConfig& config, const RunData& data, std::int64_t th
       session_(session) {
   norma::manual_seed(static_cast<std::uint64_t>(config.seed));
   model_ = make_model(config, tokenizer_->vocab_size(), device_);
+  keep_on_sphere();
   make_optimizer();
   state_.vocabulary = tokenizer_->vocab_size();
   state_.tokenizer_hash = hash_bytes(tokenizer_->save());
@@ -126,12 +127,18 @@ Trainer::StepResult Trainer::train_step(const Batch& batch) {
   check_finite("the gradient norm", result.grad_norm);
   result.lr = schedule_->get_last_lr().front();
   optimizer_->step();
+  keep_on_sphere();
   schedule_->step();
   if (average_) average_->update();
   result.correct = count_correct(logits, batch.labels);
   result.size = batch.size;
   result.tokens = batch.real_tokens;
   return result;
+}
+
+void Trainer::keep_on_sphere() {
+  if (model_->config.encoder.placement == norma::nn::NormPlacement::ngpt)
+    norma::nn::normalize_matrices_(*model_);
 }
 
 void Trainer::record_step(const StepResult& result, const TrainerHooks& hooks) {

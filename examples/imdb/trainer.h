@@ -78,6 +78,7 @@ class Trainer {
   };
 
   void make_optimizer();
+  void keep_on_sphere();  ///< what nGPT asks for: before training and after every step
   bool run_epoch(const TrainerHooks& hooks);
   StepResult train_step(const Batch& batch);
   bool finish_epoch(const TrainerHooks& hooks);

@@ -1,6 +1,9 @@
 #include "norma/core/allocator.h"
 
 #include "norma/core/cpu_allocator.h"
+#include "norma/core/device_start.h"
+#include "norma/core/factory.h"
+#include "norma/core/random.h"
 #include "support/catch.h"
 
 #include <cstring>
@@ -155,6 +158,13 @@ TEST_CASE("the process has one allocator for the cpu and none for a missing devi
   CHECK(memory_stats().current == before.current + 5120);
   allocator(cpu).deallocate(block, 5000);
   CHECK(memory_stats().current == before.current);
+  for (const Device& missing : {cuda(0), cuda(99)}) {
+    if (is_available(missing)) continue;
+    CHECK_THROWS_AS(allocator(missing), DeviceError);
+    CHECK_THROWS_WITH(zeros({2}, {.device = missing}), Catch::Contains("NORMA_CUDA"));
+    CHECK_THROWS_AS(ones({2}).to(missing), DeviceError);
+  }
+  CHECK_THROWS_AS(default_generator(cuda(-1)), DeviceError);
 }
 
 }  // namespace

@@ -7,6 +7,7 @@
 #include "norma/core/function.h"
 #include "norma/ops/elementwise.h"
 
+#include <cmath>
 #include <limits>
 
 namespace norma::test {
@@ -250,6 +251,21 @@ TEST_CASE("anomaly mode names the operation that made the first NaN or Inf") {
     const Tensor y = x + 2.0;
     CHECK(contains(message_of([&] { y.backward(bad); }), "input 0 of its backward already holds"));
   }
+}
+
+TEST_CASE("anomaly mode passes on an infinity that was given, and names who makes NaN of it") {
+  const DetectAnomalyGuard guard;
+  const double infinity = std::numeric_limits<double>::infinity();
+  const Tensor x = tensor({1.0, 2.0}, trainable);
+  const Tensor masked = masked_fill(x, tensor({false, true}), -infinity);
+  exp(masked).sum().backward();
+  CHECK(allclose(x.grad(), {std::exp(1.0), 0.0}));
+  CHECK(contains(message_of([&] { masked - masked; }),
+                 "[sub] anomaly mode: every value must be "
+                 "finite; its forward made a NaN"));
+  const Tensor zero = tensor({0.0}, trainable);
+  pow(zero, tensor({0.0}, {.dtype = float64})).backward();
+  CHECK(allclose(zero.grad(), {0.0}));
 }
 
 TEST_CASE("anomaly mode sees sums of gradients overflow") {

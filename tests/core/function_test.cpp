@@ -4,6 +4,7 @@
 
 #include "norma/core/factory.h"
 #include "norma/core/function.h"
+#include "norma/core/grad_mode.h"
 #include "norma/core/gradcheck.h"
 #include "norma/ops/elementwise.h"
 
@@ -79,6 +80,30 @@ struct Probe : Function<Probe> {
   inline static bool needs_b = true;
 };
 
+/// In place, by the public means.
+struct Doubled : Function<Doubled> {
+  static constexpr const char* name = "doubled";
+  static Tensor forward(Context& ctx, const Tensor& x) {
+    ctx.mark_dirty({x});
+    const NoGradGuard no_grad;
+    return x.mul_(2.0);
+  }
+  static TensorList backward(Context&, const Tensor& grad) { return {grad * 2.0}; }
+};
+
+/// Sees which of its outputs got a gradient.
+struct Parts : Function<Parts> {
+  static TensorList forward(Context& ctx, const Tensor& x) {
+    ctx.set_materialize_grads(false);
+    return {x * 2.0, x * 3.0};
+  }
+  static TensorList backward(Context&, const TensorList& grads) {
+    CHECK(grads[0].defined());
+    CHECK_FALSE(grads[1].defined());
+    return {grads[0] * 2.0};
+  }
+};
+
 std::string message_of(const std::function<void()>& call) {
   try {
     call();
@@ -133,6 +158,25 @@ TEST_CASE("outputs without derivative, needs_input_grad, and no recording withou
   out[0].sum().backward();
   Probe::apply(a.detach(), b);
   CHECK_FALSE(Probe::recorded);
+}
+
+TEST_CASE("mark_dirty: the changed input is the output, with its history and version") {
+  const Tensor x = full({2}, 3.0, trainable);
+  const Tensor y = x * 1.0;
+  const std::uint64_t version = y.version();
+  const Tensor same = Doubled::apply(y);
+  CHECK(same.is_same(y));
+  CHECK(y.version() > version);
+  CHECK(y.grad_fn()->name() == "doubled");
+  y.sum().backward();
+  CHECK(allclose(x.grad(), {2.0, 2.0}));
+  CHECK(message_of([&] { Doubled::apply(x); }).find("[doubled] a leaf") == 0);
+}
+
+TEST_CASE("without materialized gradients an unused output has none") {
+  const Tensor x = full({2}, 3.0, trainable);
+  Parts::apply(x)[0].sum().backward();
+  CHECK(allclose(x.grad(), {2.0, 2.0}));
 }
 
 }  // namespace norma::test

@@ -115,6 +115,14 @@ TEST_CASE("no node is left after normal use, an exception, or a graph thrown awa
     const Tensor y = (x * x).exp().sum();
   }
   CHECK(Node::live_count() == before);
+  {
+    // A saved input that becomes part of the graph that saved it.
+    const Tensor x = full({3}, 2.0, {.dtype = float64}), w = full({3}, 2.0, trainable);
+    x.add_(x * w);
+    CHECK(x.requires_grad());
+    CHECK_THROWS_AS(x.sum().backward(), AutogradError);
+  }
+  CHECK(Node::live_count() == before);
 }
 
 TEST_CASE("saved values are released as the replay passes, unless retained") {

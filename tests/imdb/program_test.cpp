@@ -7,6 +7,8 @@
 #include "imdb/metrics.h"
 #include "imdb/run_folder.h"
 #include "make_archive.h"
+#include "norma/core/safetensors.h"
+#include "norma/ops/reduction.h"
 #include "program.h"
 
 using Catch::Contains;
@@ -217,6 +219,25 @@ TEST_CASE("a whole run: train, files, predict, eval, info, refusals") {
   const auto resume = run_imdb(folder, "train --resume run --epochs 3");
   CHECK(resume.code == 2);
   CHECK_THAT(resume.err, Contains("another model"));
+}
+
+TEST_CASE("every tokenizer, and nGPT, from training to prediction") {
+  for (const char* flags : {" --tokenizer bpe", " --tokenizer unigram", " --placement ngpt"}) {
+    INFO(flags);
+    TemporaryFolder folder;
+    const auto train = run_imdb(folder, std::string("train --out run") + kTinyFlags + flags);
+    INFO(train.err);
+    REQUIRE(train.code == 0);
+    CHECK(run_imdb(folder, "predict --model run 'A wonderful film.'").code == 0);
+    if (std::string(flags) != " --placement ngpt") continue;
+    const auto weights =
+        norma::safetensors::load_file(imdb::list_checkpoints(folder.path / "run").back() /
+                                      "model.safetensors")
+            .tensors;
+    const norma::Tensor q = weights.at("encoder.layers.0.self_attn.q_proj.weight");
+    for (const double length : norma::vector_norm(q, {1}).to_vector<double>())
+      CHECK(length == Approx(1.0).epsilon(1e-5));
+  }
 }
 
 TEST_CASE("stopping and resuming gives the run that never stopped") {

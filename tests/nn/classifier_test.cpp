@@ -47,8 +47,34 @@ TEST_CASE("masked_pool leaves padding out") {
 
   const Tensor all = tensor({{true, true, true}});
   CHECK(allclose(nn::masked_pool(states, all, nn::Pooling::mean_max), zeros({1, 4})));
+  {
+    const DetectAnomalyGuard guard;  // the -inf that hides padding is nobody's mistake
+    CHECK_NOTHROW(nn::masked_pool(states, mask, nn::Pooling::max));
+  }
   CHECK_THROWS_AS(nn::masked_pool(states, zeros({1, 3}), nn::Pooling::mean), DTypeError);
   CHECK_THROWS_AS(nn::masked_pool(states, tensor({{true}}), nn::Pooling::mean), ShapeError);
+}
+
+TEST_CASE("nGPT has logits of unit vectors times learned s_z") {
+  nn::ClassifierConfig config{.vocab_size = 9, .num_classes = 3};
+  config.encoder = {.d_model = 4,
+                    .num_heads = 2,
+                    .num_layers = 1,
+                    .dropout = 0.0,
+                    .placement = nn::NormPlacement::ngpt};
+  nn::TransformerClassifier model(config);
+  const Tensor tokens = tensor({{3, 5, 1}});
+  const Tensor before = model(tokens);
+  {
+    const NoGradGuard no_grad;
+    CHECK(allclose(model.s_z, full({3}, 0.5)));
+    model.s_z.mul_(tensor({1.0, 2.0, -3.0}));
+  }
+  CHECK(allclose(model(tokens), before * tensor({1.0, 2.0, -3.0})));
+  CHECK(model.named_parameters().back().name == "s_z");
+  CHECK(model.named_parameters().back().kind == nn::ParameterKind::norm);
+  config.encoder.placement = nn::NormPlacement::pre;
+  CHECK_FALSE(nn::TransformerClassifier(config).s_z.defined());
 }
 
 TEST_CASE("the amount of padding does not change the logits") {

@@ -165,6 +165,7 @@ TEST_CASE("Sequential owns layers of any kind and numbers them") {
   CHECK(allclose(net(x), last(nn::ReLU()(first(x)))));
   CHECK(net.named_parameters()[2].name == "2.weight");
   CHECK_THROWS_AS(net[3], IndexError);
+  CHECK_THROWS_AS(net.append(std::unique_ptr<nn::Linear>()), ValueError);
   CHECK(nn::Sequential()(x).is_same(x));
 }
 

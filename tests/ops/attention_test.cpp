@@ -82,6 +82,10 @@ TEST_CASE("bool masks, added masks and padding masks say the same") {
                  {1e-12, 1e-13}));
   CHECK(allclose(scaled_dot_product_attention(q, k, v, {.attn_mask = added}), expected,
                  {1e-12, 1e-13}));
+  const DetectAnomalyGuard guard;  // the -inf of a mask is nobody's mistake
+  q.requires_grad_();
+  scaled_dot_product_attention(q, k, v, {.attn_mask = attend}).sum().backward();
+  CHECK(q.grad().defined());
 }
 
 TEST_CASE("attention without the head dimension") {

@@ -1,11 +1,14 @@
 // add_, mul_, copy_, fill_: what changes, what the tape does with it, and what it refuses.
+#include "norma/core/autograd.h"
 #include "norma/core/factory.h"
 #include "norma/core/grad_mode.h"
+#include "norma/core/gradcheck.h"
 #include "norma/ops/elementwise.h"
 #include "norma/ops/view.h"
 #include "support/catch.h"
 #include "support/compare.h"
 
+#include <functional>
 #include <sstream>
 
 namespace norma::test {
@@ -59,7 +62,22 @@ TEST_CASE("gradients through in-place operations") {
   const Tensor filled = x * 1.0;
   filled.fill_(2.0);
   (filled * w).sum().backward();
-  CHECK((!x.grad().defined() || allclose(x.grad(), {0, 0, 0})));
+  CHECK(allclose(x.grad(), {0, 0, 0}));
+  const Tensor copied = x * 1.0;
+  copied.copy_(w.detach());
+  CHECK(allclose(grad({copied.sum()}, {x})[0], {0, 0, 0}));  // overwritten, but on the way
+}
+
+TEST_CASE("a product in place has derivatives of any order") {
+  const auto cube = [](const TensorList& in) {
+    const Tensor y = in[0] * in[1];
+    y.mul_(in[0]).mul_(in[0]);
+    return y;
+  };
+  const auto check =
+      gradgradcheck(cube, {random({3}, 1).requires_grad_(), random({3}, 2).requires_grad_()});
+  INFO(check.message);
+  CHECK(check);
 }
 
 TEST_CASE("an operand in the memory that changes keeps its value") {
@@ -140,6 +158,25 @@ TEST_CASE("operands that do not fit are refused") {
   CHECK_THROWS_AS(x.mul_(zeros({2, 2})), ShapeError);
   CHECK_THROWS_AS(x.copy_(zeros({3})), ShapeError);
   CHECK_THROWS_AS(arange(2).add_(zeros({2})), DTypeError);
+  const Tensor flags = tensor({true, false});
+  CHECK_THROWS_AS(flags.add_(tensor({0, 5})), DTypeError);
+  CHECK_THROWS_AS(flags.mul_(tensor({2, 3})), DTypeError);
+  CHECK_THROWS_AS(flags.mul_(2.0), DTypeError);
+  CHECK(flags.mul_(tensor({true, true})).to_vector<bool>() == std::vector<bool>{true, false});
+  CHECK_THROWS_WITH(x.add_(Tensor()), Contains("[add_] the operand must be defined"));
+  CHECK_THROWS_WITH(x.copy_(Tensor()), Contains("[copy_] the source must be defined"));
+}
+
+TEST_CASE("a tensor that is not there cannot change") {
+  const Tensor leaf = ones({2}, {.requires_grad = true});
+  CHECK_THROWS_WITH(leaf.grad().zero_(), Contains("must be defined") && Contains(".grad()"));
+  CHECK_THROWS_AS(leaf.grad() = 0.0, ValueError);
+  const NoGradGuard no_grad;
+  const std::function<void(const Tensor&)> changes[] = {
+      [](const Tensor& t) { t.fill_(1.0); },      [](const Tensor& t) { t.add_(1.0); },
+      [](const Tensor& t) { t.sub_(ones({1})); }, [](const Tensor& t) { t.mul_(2.0); },
+      [](const Tensor& t) { t.div_(2.0); },       [](const Tensor& t) { t.copy_(ones({1})); }};
+  for (const auto& change : changes) CHECK_THROWS_AS(change(Tensor()), ValueError);
 }
 
 TEST_CASE("assignment to a view without a name writes, to a variable rebinds") {

@@ -41,6 +41,11 @@ TEST_CASE("an offset continues the tables") {
   CHECK(bitwise_equal(tail.sin, whole.sin.narrow(0, 6, 4).contiguous()));
 }
 
+TEST_CASE("tables that no memory holds are refused") {
+  CHECK_THROWS_AS(rope_tables(std::int64_t{1} << 60, 2), Error);
+  CHECK_THROWS_AS(rope_tables(std::int64_t{1} << 60, 1 << 20), Error);
+}
+
 TEST_CASE("tables are exact far out") {
   const RopeTables tables = rope_tables(1, 2, 10000.0, 1000000);
   CHECK(tables.cos.item() == Approx(std::cos(1e6)).epsilon(1e-7));

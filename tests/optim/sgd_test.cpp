@@ -60,6 +60,17 @@ TEST_CASE("SGD keeps no buffer that it does not need", "[sgd]") {
   momentum.step();
   CHECK_FALSE(plain.state_dict().contains("state.0.momentum_buffer"));
   CHECK(momentum.state_dict().contains("state.0.momentum_buffer"));
+  // Momentum that is switched on begins with the next step, also after saving and loading.
+  plain.param_groups()[0].momentum = 0.9;
+  const Tensor twin = parameter.detach().clone().requires_grad_();
+  SGD loaded(TensorList{twin}, {.lr = 0.1, .momentum = 0.9});
+  loaded.load_state_dict(plain.state_dict());
+  twin.set_grad(ones({2}));
+  for (SGD* optimizer : {&plain, &loaded}) {
+    optimizer->step();
+    optimizer->step();
+  }
+  CHECK(twin.to_vector<float>() == parameter.to_vector<float>());
 }
 
 TEST_CASE("SGD refuses options that make no sense", "[sgd]") {
