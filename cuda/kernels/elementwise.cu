@@ -41,7 +41,7 @@ __global__ void swiglu_kernel(const T* gate, const T* up, std::int64_t count, T*
   using C = compute_t<T>;
   for_each_index(count, [=](std::int64_t i) {
     const C g = element<C>(gate[i]);
-    out[i] = element<T>(g * logistic(g) * element<C>(up[i]));
+    out[i] = element<T>(g * DeviceMath::sigmoid(g) * element<C>(up[i]));
   });
 }
 
@@ -51,7 +51,7 @@ __global__ void swiglu_backward_kernel(const T* gate, const T* up, const T* dy, 
   using C = compute_t<T>;
   for_each_index(count, [=](std::int64_t i) {
     const C g = element<C>(gate[i]), d = element<C>(dy[i]);
-    const C s = logistic(g);
+    const C s = DeviceMath::sigmoid(g);
     if (dgate != nullptr)
       dgate[i] = element<T>(d * element<C>(up[i]) * (s * (C(1) + g * (C(1) - s))));
     if (dup != nullptr) dup[i] = element<T>(d * (g * s));

@@ -2,85 +2,27 @@
 
 #include "norma/cuda/kernels/element.cuh"
 #include "norma/cuda/kernels/math.cuh"
-#include "norma/cuda/kernels/op_tag.h"
 #include "norma/cuda/kernels/strided.cuh"
+#include "norma/ops/formulas/binary.h"
 
 namespace norma::cuda_kernels {
 
 namespace {
 
-/// A negative exponent gives what rounding toward zero of the real power gives, as in PyTorch.
-__device__ inline std::int64_t integer_power(std::int64_t base, std::int64_t exponent) {
-  if (exponent < 0) {
-    if (base == 1) return 1;
-    if (base == -1) return exponent % 2 == 0 ? 1 : -1;
-    return 0;
-  }
-  std::uint64_t result = 1;
-  for (auto square = static_cast<std::uint64_t>(base); exponent > 0; exponent >>= 1) {
-    if (exponent & 1) result *= square;
-    square *= square;
-  }
-  return static_cast<std::int64_t>(result);
-}
-
-/// a op b in the compute type C. Integers wrap: they are computed without a sign, where that is
-/// defined.
-template <BinaryOp op, class C>
-__device__ __forceinline__ auto apply(C a, C b) {
-  using Wrapping = std::conditional_t<std::is_integral_v<C>, std::uint64_t, C>;
-  [[maybe_unused]] const auto wa = static_cast<Wrapping>(a);
-  [[maybe_unused]] const auto wb = static_cast<Wrapping>(b);
-  if constexpr (op == BinaryOp::add)
-    return static_cast<C>(wa + wb);
-  else if constexpr (op == BinaryOp::sub)
-    return static_cast<C>(wa - wb);
-  else if constexpr (op == BinaryOp::mul)
-    return static_cast<C>(wa * wb);
-  else if constexpr (op == BinaryOp::div)
-    return a / b;
-  else if constexpr (op == BinaryOp::pow && std::is_integral_v<C>)
-    return integer_power(a, b);
-  else if constexpr (op == BinaryOp::pow)
-    return power(a, b);
-  else if constexpr (op == BinaryOp::maximum)
-    return (a > b || a != a) ? a : b;  // NaN from either side
-  else if constexpr (op == BinaryOp::minimum)
-    return (a < b || a != a) ? a : b;
-  else if constexpr (op == BinaryOp::eq)
-    return a == b;
-  else if constexpr (op == BinaryOp::ne)
-    return a != b;
-  else if constexpr (op == BinaryOp::lt)
-    return a < b;
-  else if constexpr (op == BinaryOp::le)
-    return a <= b;
-  else if constexpr (op == BinaryOp::gt)
-    return a > b;
-  else if constexpr (op == BinaryOp::ge)
-    return a >= b;
-  else if constexpr (op == BinaryOp::logical_and)
-    return a != C(0) && b != C(0);
-  else {
-    static_assert(op == BinaryOp::logical_or);
-    return a != C(0) || b != C(0);
-  }
-}
-
 /// x^exponent, where all threads have one exponent: some have a cheap exact form, as in PyTorch.
 template <class C>
 __device__ __forceinline__ C power_of(C x, C exponent) {
   if constexpr (std::is_integral_v<C>) {
-    return integer_power(x, exponent);
+    return formulas::integer_pow(x, exponent);
   } else {
     if (exponent == C(2)) return x * x;
     if (exponent == C(3)) return x * x * x;
     if (exponent == C(1)) return x;
-    if (exponent == C(0.5)) return square_root(x);
-    if (exponent == C(-0.5)) return C(1) / square_root(x);
+    if (exponent == C(0.5)) return DeviceMath::sqrt(x);
+    if (exponent == C(-0.5)) return C(1) / DeviceMath::sqrt(x);
     if (exponent == C(-1)) return C(1) / x;
     if (exponent == C(-2)) return C(1) / (x * x);
-    return power(x, exponent);
+    return DeviceMath::pow(x, exponent);
   }
 }
 
@@ -94,7 +36,8 @@ template <BinaryOp op, class T>
 __global__ void binary_kernel(StridedShape<3> shape, const T* a, const T* b, result_t<op, T>* out) {
   using C = compute_t<T>;
   for_each_offset(shape, [&](const auto& at) {
-    out[at[0]] = element<result_t<op, T>>(apply<op>(element<C>(a[at[1]]), element<C>(b[at[2]])));
+    out[at[0]] = element<result_t<op, T>>(
+        formulas::binary<op, DeviceMath>(element<C>(a[at[1]]), element<C>(b[at[2]])));
   });
 }
 
@@ -104,11 +47,11 @@ __global__ void binary_scalar_kernel(const T* x, compute_t<T> scalar, std::int64
   for_each_index(count, [=](std::int64_t i) {
     const auto value = element<compute_t<T>>(x[i]);
     if constexpr (reversed)
-      out[i] = element<result_t<op, T>>(apply<op>(scalar, value));
+      out[i] = element<result_t<op, T>>(formulas::binary<op, DeviceMath>(scalar, value));
     else if constexpr (op == BinaryOp::pow)
       out[i] = element<T>(power_of(value, scalar));
     else
-      out[i] = element<result_t<op, T>>(apply<op>(value, scalar));
+      out[i] = element<result_t<op, T>>(formulas::binary<op, DeviceMath>(value, scalar));
   });
 }
 

@@ -6,9 +6,6 @@
 
 namespace norma::cuda_kernels {
 
-/// The operations whose result is bool.
-constexpr bool is_logical(BinaryOp op) { return op >= BinaryOp::eq; }
-
 /// out = a op b; operands of `shape`: out, a, b. Elements of T, bool from logical operations.
 /// Integers have no div.
 template <class T>

@@ -7,16 +7,6 @@
 
 namespace norma::cuda_kernels {
 
-/// The operations whose result is bool.
-constexpr bool is_predicate(UnaryOp op) { return op >= UnaryOp::logical_not; }
-/// The operations that integers and bool have, too.
-constexpr bool takes_integers(UnaryOp op) {
-  return is_predicate(op) || op == UnaryOp::neg || op == UnaryOp::abs || op == UnaryOp::sign ||
-         op == UnaryOp::square;
-}
-/// The operations that have a kernel for their gradient.
-constexpr bool is_differentiable(UnaryOp op) { return !is_predicate(op) && op != UnaryOp::sign; }
-
 /// out = op(x): elements of T, bool for predicates. T is floating point, or op takes integers.
 template <class T>
 void unary(UnaryOp op, const T* x, std::int64_t count, void* out, void* stream);

@@ -48,7 +48,7 @@ __global__ void __launch_bounds__(threads)
     const C v = p.keep2 * exp_avg_sq[i] + p.take2 * g * g;
     exp_avg[i] = m;
     exp_avg_sq[i] = v;
-    const C denominator = square_root(v) / p.correction2 + p.eps;
+    const C denominator = DeviceMath::sqrt(v) / p.correction2 + p.eps;
     store_parameter<T>(batch.data[0][tensor], masters, i,
                        masters[i] * p.shrink - p.step_size * (m / denominator));
   });

@@ -28,7 +28,7 @@ template <class T>
 __global__ void softcap_kernel(const T* x, std::int64_t count, accumulate_t<T> cap, T* out) {
   using C = accumulate_t<T>;
   for_each_index(count, [=](std::int64_t i) {
-    out[i] = convert<T>(cap * hyperbolic_tangent(convert<C>(x[i]) / cap));
+    out[i] = convert<T>(cap * DeviceMath::tanh(convert<C>(x[i]) / cap));
   });
 }
 

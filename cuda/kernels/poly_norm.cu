@@ -49,7 +49,7 @@ __global__ void __launch_bounds__(G::threads) poly_norm_kernel(PolyNormForward<T
     NORMA_UNROLL
     for (int i = 0; i < 3; ++i) {
       const C mean_square = sums[i] / static_cast<C>(a.width);
-      const C r = C(1) / square_root(mean_square + static_cast<C>(a.eps));
+      const C r = C(1) / DeviceMath::sqrt(mean_square + static_cast<C>(a.eps));
       if (a.rstd != nullptr && place.lane == 0) a.rstd[3 * row + i] = r;
       gains[i] = convert<C>(a.weight[i]) * r;
     }

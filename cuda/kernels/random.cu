@@ -71,9 +71,10 @@ __global__ void normal_kernel(PhiloxState state, compute_t<T> mean, compute_t<T>
     NORMA_UNROLL
     for (int k = 0; k < uniforms<C>; k += 2) {
       const C angle = C(2) * std::numbers::pi_v<C> * values[k + 1];
-      const C radius = std * square_root(C(-2) * logarithm(C(1) - values[k]));  // 1 - u is never 0
-      values[k] = mean + radius * cosine(angle);
-      values[k + 1] = mean + radius * sine(angle);
+      const C radius =
+          std * DeviceMath::sqrt(C(-2) * DeviceMath::log(C(1) - values[k]));  // 1 - u is never 0
+      values[k] = mean + radius * DeviceMath::cos(angle);
+      values[k + 1] = mean + radius * DeviceMath::sin(angle);
     }
   });
 }

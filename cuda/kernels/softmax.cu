@@ -43,16 +43,16 @@ __global__ void __launch_bounds__(G::threads)
     largest = max(largest);
     C total = 0;
     visit_rows<C>(
-        width, place, [&](Element, C value) { total += exponential(value - largest); }, x[k]);
+        width, place, [&](Element, C value) { total += DeviceMath::exp(value - largest); }, x[k]);
     total = sum(total);
     if (row >= rows) continue;
-    const C log_total = log ? logarithm(total) : C(0);
+    const C log_total = log ? DeviceMath::log(total) : C(0);
     const C scale = C(1) / total;
     write_row<C>(
         out + row * width, width, place,
         [&](Element, C value) {
           const C distance = value - largest;
-          return log ? distance - log_total : exponential(distance) * scale;
+          return log ? distance - log_total : DeviceMath::exp(distance) * scale;
         },
         x[k]);
   }
@@ -88,7 +88,7 @@ __global__ void __launch_bounds__(G::threads)
     write_row<C>(
         dx + row * width, width, place,
         [&](Element, C value, C d) {
-          return log ? d - exponential(value) * total : value * (d - total);
+          return log ? d - DeviceMath::exp(value) * total : value * (d - total);
         },
         y[k], dy[k]);
   }
@@ -139,7 +139,8 @@ __global__ void __launch_bounds__(G::threads)
     largest = max(largest);
     C sums[3] = {0, 0, 0};  // exponentials; for smoothing: weighted distances, weights
     visit_rows<C>(
-        a.classes, place, [&](Element, C value) { sums[0] += exponential(value - largest); }, x[k]);
+        a.classes, place, [&](Element, C value) { sums[0] += DeviceMath::exp(value - largest); },
+        x[k]);
     if (smoothing.share > C(0))
       visit_rows<C>(
           a.classes, place,
@@ -158,7 +159,7 @@ __global__ void __launch_bounds__(G::threads)
     }
     // Distances to the log-sum-exp are taken from the maximum: the difference of close large
     // numbers is exact.
-    const C log_sum = logarithm(sums[0]);
+    const C log_sum = DeviceMath::log(sums[0]);
     const C nll = log_sum - (convert<C>(a.logits[row * a.classes + target]) - largest);
     C value = smoothing.certain * nll * (weighted ? convert<C>(a.weight[target]) : C(1));
     if (smoothing.share > C(0)) value += smoothing.share * (sums[2] * log_sum - sums[1]);
@@ -213,7 +214,7 @@ __global__ void __launch_bounds__(G::threads)
         out, a.classes, place,
         [&](Element at, C value, C w) {
           const C hit = at.column == target ? direct : C(0);
-          return scale * exponential(value - lse) - hit - smooth * (weighted ? w : C(1));
+          return scale * DeviceMath::exp(value - lse) - hit - smooth * (weighted ? w : C(1));
         },
         x[k], weight);
   }

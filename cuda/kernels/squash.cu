@@ -69,8 +69,8 @@ __device__ __forceinline__ C scalar_or(const T* from, C absent) {
 
 template <Squash curve, class C>
 __device__ __forceinline__ C curve_value(C z) {
-  if constexpr (curve == Squash::tanh) return hyperbolic_tangent(z);
-  if constexpr (curve == Squash::erf) return error_function(z);
+  if constexpr (curve == Squash::tanh) return DeviceMath::tanh(z);
+  if constexpr (curve == Squash::erf) return DeviceMath::erf(z);
   return z;
 }
 /// From z and the value there.
@@ -78,7 +78,7 @@ template <Squash curve, class C>
 __device__ __forceinline__ C curve_slope(C z, C value) {
   if constexpr (curve == Squash::tanh) return C(1) - value * value;
   if constexpr (curve == Squash::erf)
-    return static_cast<C>(1.1283791670955126) * exponential(-z * z);  // 2 / sqrt(pi)
+    return static_cast<C>(1.1283791670955126) * DeviceMath::exp(-z * z);  // 2 / sqrt(pi)
   return C(1);
 }
 

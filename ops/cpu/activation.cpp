@@ -19,7 +19,7 @@ void swiglu(const Tensor& gate, const Tensor& up, const Tensor& out) {
 #pragma omp simd
       for (std::int64_t i = begin; i < end; ++i) {
         const C g = static_cast<C>(pg[i]);
-        po[i] = static_cast<T>(g * vec::sigmoid(g) * static_cast<C>(pu[i]));
+        po[i] = static_cast<T>(g * VecMath::sigmoid(g) * static_cast<C>(pu[i]));
       }
     });
   });
@@ -39,7 +39,7 @@ void swiglu_backward(const Tensor& gate, const Tensor& up, const Tensor& dy, con
 #pragma omp simd
         for (std::int64_t i = begin; i < end; ++i) {
           const C g = static_cast<C>(pg[i]);
-          const C s = vec::sigmoid(g);
+          const C s = VecMath::sigmoid(g);
           const C slope = s * (C(1) + g * (C(1) - s));
           pdg[i] = static_cast<T>(static_cast<C>(pdy[i]) * static_cast<C>(pu[i]) * slope);
         }
@@ -48,7 +48,7 @@ void swiglu_backward(const Tensor& gate, const Tensor& up, const Tensor& dy, con
 #pragma omp simd
         for (std::int64_t i = begin; i < end; ++i) {
           const C g = static_cast<C>(pg[i]);
-          pdu[i] = static_cast<T>(static_cast<C>(pdy[i]) * (g * vec::sigmoid(g)));
+          pdu[i] = static_cast<T>(static_cast<C>(pdy[i]) * (g * VecMath::sigmoid(g)));
         }
       }
     });

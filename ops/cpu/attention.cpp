@@ -80,7 +80,7 @@ T softmax_row(T* scores, std::int64_t count, T cap, const T* bias, T& sum) {
 #pragma omp simd reduction(max : largest)
   for (std::int64_t j = 0; j < count; ++j) {
     T s = scores[j];
-    if constexpr (capped) s = cap * vec::tanh(s * inverse_cap);
+    if constexpr (capped) s = cap * VecMath::tanh(s * inverse_cap);
     if constexpr (biased) s += bias[j];
     if constexpr (capped || biased) scores[j] = s;
     largest = s > largest ? s : largest;
@@ -98,7 +98,7 @@ T softmax_row(T* scores, std::int64_t count, T cap, const T* bias, T& sum) {
   T total = T{0};
 #pragma omp simd reduction(+ : total)
   for (std::int64_t j = 0; j < count; ++j) {
-    const T p = vec::exp(scores[j] - largest);
+    const T p = VecMath::exp(scores[j] - largest);
     scores[j] = p;
     total += p;
   }
@@ -175,12 +175,12 @@ void backward_row(T* scores, T* d_weights, std::int64_t count, T cap, const T* b
     T s = scores[j];
     T slope = T{1};
     if constexpr (capped) {
-      const T t = vec::tanh(s * inverse_cap);
+      const T t = VecMath::tanh(s * inverse_cap);
       s = cap * t;
       slope = T{1} - t * t;
     }
     if constexpr (biased) s += bias[j];
-    const T p = vec::exp(s - logsumexp);
+    const T p = VecMath::exp(s - logsumexp);
     T g = d_weights[j];
     if constexpr (dropped) {
       g *= keep[j];

@@ -1,77 +1,19 @@
-// Binary elementwise kernels: arithmetic, comparisons, logic; tensor with tensor and tensor with
-// scalar.
+// Binary elementwise kernels: the loops around formulas/binary.h, for tensor with tensor and tensor
+// with scalar.
 #include "norma/ops/cpu/kernels.h"
 #include "norma/ops/cpu/strided.h"
+#include "norma/ops/cpu/vec_math.h"
+#include "norma/ops/formulas/binary.h"
 
 #include <cmath>
-#include <type_traits>
 
 namespace norma::cpu_kernels {
 
 namespace {
 
-/// Integer power; a negative exponent gives what rounding toward zero of the real power gives, as
-/// in PyTorch.
-std::int64_t integer_pow(std::int64_t base, std::int64_t exponent) {
-  if (exponent < 0) {
-    if (base == 1) return 1;
-    if (base == -1) return exponent % 2 == 0 ? 1 : -1;
-    return 0;
-  }
-  std::uint64_t result = 1;
-  for (auto square = static_cast<std::uint64_t>(base); exponent > 0; exponent >>= 1) {
-    if (exponent & 1) result *= square;
-    square *= square;
-  }
-  return static_cast<std::int64_t>(result);
-}
-
-/// a op b in the compute type C. Integers wrap (they are computed without a sign, where that is
-/// defined).
-template <BinaryOp op, class C>
-inline auto apply(C a, C b) {
-  constexpr bool integral = std::is_integral_v<C>;
-  using Wrapping = std::conditional_t<integral, std::uint64_t, C>;
-  [[maybe_unused]] const auto wa = static_cast<Wrapping>(a);
-  [[maybe_unused]] const auto wb = static_cast<Wrapping>(b);
-  if constexpr (op == BinaryOp::add)
-    return static_cast<C>(wa + wb);
-  else if constexpr (op == BinaryOp::sub)
-    return static_cast<C>(wa - wb);
-  else if constexpr (op == BinaryOp::mul)
-    return static_cast<C>(wa * wb);
-  else if constexpr (op == BinaryOp::div)
-    return static_cast<C>(a / b);  // floating point only
-  else if constexpr (op == BinaryOp::pow) {
-    if constexpr (integral)
-      return integer_pow(a, b);
-    else
-      return static_cast<C>(std::pow(a, b));
-  } else if constexpr (op == BinaryOp::maximum) {
-    return (a > b || a != a) ? a : b;  // NaN from either side
-  } else if constexpr (op == BinaryOp::minimum) {
-    return (a < b || a != a) ? a : b;
-  } else if constexpr (op == BinaryOp::eq)
-    return a == b;
-  else if constexpr (op == BinaryOp::ne)
-    return a != b;
-  else if constexpr (op == BinaryOp::lt)
-    return a < b;
-  else if constexpr (op == BinaryOp::le)
-    return a <= b;
-  else if constexpr (op == BinaryOp::gt)
-    return a > b;
-  else if constexpr (op == BinaryOp::ge)
-    return a >= b;
-  else if constexpr (op == BinaryOp::logical_and)
-    return (a != C(0)) & (b != C(0));
-  else
-    return (a != C(0)) | (b != C(0));
-}
-
 /// What op gives: bool for comparisons and logic, else the compute type itself.
 template <BinaryOp op, class C>
-using result_t = std::conditional_t<(op >= BinaryOp::eq), bool, C>;
+using result_t = std::conditional_t<is_logical(op), bool, C>;
 
 /// `count` elements of out = a op b in the compute type C; `out` points to result_t<op, C>.
 template <class C>
@@ -86,60 +28,34 @@ void row_loop(const C* a, std::int64_t sa, const C* b, std::int64_t sb, void* ou
   if constexpr (std::is_floating_point_v<C> && op != BinaryOp::pow) {
     if (sa == 1 && sb == 1) {
 #pragma omp simd
-      for (std::int64_t i = 0; i < count; ++i) po[i] = apply<op>(a[i], b[i]);
+      for (std::int64_t i = 0; i < count; ++i) po[i] = formulas::binary<op, VecMath>(a[i], b[i]);
       return;
     }
     if (sa == 1 && sb == 0) {
       const C scalar = *b;
 #pragma omp simd
-      for (std::int64_t i = 0; i < count; ++i) po[i] = apply<op>(a[i], scalar);
+      for (std::int64_t i = 0; i < count; ++i) po[i] = formulas::binary<op, VecMath>(a[i], scalar);
       return;
     }
     if (sa == 0 && sb == 1) {
       const C scalar = *a;
 #pragma omp simd
-      for (std::int64_t i = 0; i < count; ++i) po[i] = apply<op>(scalar, b[i]);
+      for (std::int64_t i = 0; i < count; ++i) po[i] = formulas::binary<op, VecMath>(scalar, b[i]);
       return;
     }
   }
-  for (std::int64_t i = 0; i < count; ++i) po[i] = apply<op>(a[i * sa], b[i * sb]);
+  for (std::int64_t i = 0; i < count; ++i)
+    po[i] = formulas::binary<op, VecMath>(a[i * sa], b[i * sb]);
 }
 
 template <class C>
 RowLoop<C> row_loop_of(BinaryOp op) {
-  switch (op) {
-    case BinaryOp::add:
-      return row_loop<BinaryOp::add, C>;
-    case BinaryOp::sub:
-      return row_loop<BinaryOp::sub, C>;
-    case BinaryOp::mul:
-      return row_loop<BinaryOp::mul, C>;
-    case BinaryOp::div:
-      return row_loop<BinaryOp::div, C>;
-    case BinaryOp::pow:
-      return row_loop<BinaryOp::pow, C>;
-    case BinaryOp::maximum:
-      return row_loop<BinaryOp::maximum, C>;
-    case BinaryOp::minimum:
-      return row_loop<BinaryOp::minimum, C>;
-    case BinaryOp::eq:
-      return row_loop<BinaryOp::eq, C>;
-    case BinaryOp::ne:
-      return row_loop<BinaryOp::ne, C>;
-    case BinaryOp::lt:
-      return row_loop<BinaryOp::lt, C>;
-    case BinaryOp::le:
-      return row_loop<BinaryOp::le, C>;
-    case BinaryOp::gt:
-      return row_loop<BinaryOp::gt, C>;
-    case BinaryOp::ge:
-      return row_loop<BinaryOp::ge, C>;
-    case BinaryOp::logical_and:
-      return row_loop<BinaryOp::logical_and, C>;
-    case BinaryOp::logical_or:
-      break;
-  }
-  return row_loop<BinaryOp::logical_or, C>;
+  RowLoop<C> loop = nullptr;
+  visit_op<BinaryOp::logical_or>(op, [&]<BinaryOp tag>(OpTag<tag>) {
+    // Integers have no div: the front door makes float32 of them.
+    if constexpr (std::is_floating_point_v<C> || tag != BinaryOp::div) loop = row_loop<tag, C>;
+  });
+  return loop;
 }
 
 /// Elements converted at a time where the storage type is not the compute type.
@@ -188,8 +104,8 @@ void binary(BinaryOp op, const Tensor& a, const Tensor& b, const Tensor& out) {
     const StridedLoop<2> dims(out.shape(), {a.strides(), b.strides()});
     dims.run(
         [&](std::int64_t begin, const std::array<std::int64_t, 2>& offsets, std::int64_t count) {
-          typed_row<T>(loop, op >= BinaryOp::eq, pa + offsets[0], dims.inner_stride(0),
-                       pb + offsets[1], dims.inner_stride(1), element(out, begin), count);
+          typed_row<T>(loop, is_logical(op), pa + offsets[0], dims.inner_stride(0), pb + offsets[1],
+                       dims.inner_stride(1), element(out, begin), count);
         });
   });
 }
@@ -226,7 +142,7 @@ void binary_scalar(BinaryOp op, const Tensor& x, double scalar, bool reversed, c
     const auto loop = row_loop_of<C>(op);
     const C value = static_cast<C>(scalar);  // not rounded to 16 bits
     const T* const px = x.data<T>();
-    const bool logical = op >= BinaryOp::eq;
+    const bool logical = is_logical(op);
     parallel_for(x.numel(), op == BinaryOp::pow ? 16 : 1,
                  [&](std::int64_t begin, std::int64_t end) {
                    C values[block], results[block];

@@ -47,13 +47,13 @@ struct Relu {
 struct Gelu {
   template <class T>
   static T value(T z) {
-    return T{0.5} * z * (T{1} + vec::erf(z * T{std::numbers::sqrt2 / 2}));
+    return T{0.5} * z * (T{1} + VecMath::erf(z * T{std::numbers::sqrt2 / 2}));
   }
   template <class T>
   static T slope(T z) {
     constexpr T inv_sqrt_2pi = T{std::numbers::inv_sqrtpi * std::numbers::sqrt2 / 2};
-    const T phi = T{0.5} * (T{1} + vec::erf(z * T{std::numbers::sqrt2 / 2}));
-    return phi + z * inv_sqrt_2pi * vec::exp(T{-0.5} * z * z);
+    const T phi = T{0.5} * (T{1} + VecMath::erf(z * T{std::numbers::sqrt2 / 2}));
+    return phi + z * inv_sqrt_2pi * VecMath::exp(T{-0.5} * z * z);
   }
 };
 
@@ -63,11 +63,11 @@ struct GeluTanh {
   static constexpr T factor = T{std::numbers::sqrt2 * std::numbers::inv_sqrtpi};
   template <class T>
   static T value(T z) {
-    return T{0.5} * z * (T{1} + vec::tanh(factor<T> * (z + T{0.044715} * z * z * z)));
+    return T{0.5} * z * (T{1} + VecMath::tanh(factor<T> * (z + T{0.044715} * z * z * z)));
   }
   template <class T>
   static T slope(T z) {
-    const T t = vec::tanh(factor<T> * (z + T{0.044715} * z * z * z));
+    const T t = VecMath::tanh(factor<T> * (z + T{0.044715} * z * z * z));
     return T{0.5} * (T{1} + t) +
            T{0.5} * z * (T{1} - t * t) * factor<T> * (T{1} + T{3 * 0.044715} * z * z);
   }
@@ -76,11 +76,11 @@ struct GeluTanh {
 struct Silu {
   template <class T>
   static T value(T z) {
-    return z * vec::sigmoid(z);
+    return z * VecMath::sigmoid(z);
   }
   template <class T>
   static T slope(T z) {
-    const T s = vec::sigmoid(z);
+    const T s = VecMath::sigmoid(z);
     return s * (T{1} + z * (T{1} - s));
   }
 };

@@ -40,9 +40,9 @@ void cross_entropy(const Tensor& logits, const Tensor& target, const Tensor& wei
         }
         const C max = row_max<C>(classes, [x](std::int64_t c) { return static_cast<C>(x[c]); });
         const C sum = row_sum<C>(classes, [x, max](std::int64_t c) {
-          return vec::exp_nonpositive(static_cast<C>(x[c]) - max);
+          return VecMath::exp_nonpositive(static_cast<C>(x[c]) - max);
         });
-        const C log_sum = vec::log(sum);
+        const C log_sum = VecMath::log(sum);
         // Distances to the log-sum-exp are taken from the maximum: the difference of close large
         // numbers is exact.
         const C nll = log_sum - (static_cast<C>(x[pt[row]]) - max);
@@ -91,7 +91,7 @@ void cross_entropy_backward(const Tensor& logits, const Tensor& target, const Te
         const C smooth = pdloss[row] * share;
         const C scale = direct + smooth * weights;
         const auto softmax = [&](std::int64_t c) {
-          return scale * vec::exp_nonpositive(static_cast<C>(x[c]) - lse);
+          return scale * VecMath::exp_nonpositive(static_cast<C>(x[c]) - lse);
         };
         const C hit = softmax(t) - direct - smooth * (pw != nullptr ? static_cast<C>(pw[t]) : C(1));
         if (pw != nullptr) {

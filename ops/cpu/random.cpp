@@ -103,7 +103,8 @@ void normal(const Tensor& out, PhiloxState state, double mean, double std) {
         A cosine;
         A sine;
         cos_sin_turn(values[k + 1], &cosine, &sine);
-        const A radius = scale * std::sqrt(A{-2} * vec::log(A{1} - values[k]));  // 1 - u is never 0
+        const A radius =
+            scale * std::sqrt(A{-2} * VecMath::log(A{1} - values[k]));  // 1 - u is never 0
         values[k] = centre + radius * cosine;
         values[k + 1] = centre + radius * sine;
       }

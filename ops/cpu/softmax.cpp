@@ -18,7 +18,7 @@ template <class T, class C>
 C exponentials(const T* x, C max, std::int64_t width, C* out) {
 #pragma omp simd
   for (std::int64_t i = 0; i < width; ++i)
-    out[i] = vec::exp_nonpositive(static_cast<C>(x[i]) - max);
+    out[i] = VecMath::exp_nonpositive(static_cast<C>(x[i]) - max);
   return row_sum<C>(width, [out](std::int64_t i) { return out[i]; });
 }
 
@@ -39,7 +39,7 @@ void softmax(const Tensor& x, bool log, const Tensor& out) {
         if constexpr (std::is_same_v<T, C>) values = ro;
         const C sum = exponentials(rx, max, width, values);
         if (log) {
-          const C log_sum = vec::log(sum);
+          const C log_sum = VecMath::log(sum);
 #pragma omp simd
           for (std::int64_t i = 0; i < width; ++i)
             ro[i] = static_cast<T>((static_cast<C>(rx[i]) - max) - log_sum);
@@ -70,7 +70,7 @@ void softmax_backward(const Tensor& y, const Tensor& dy, bool log, const Tensor&
 #pragma omp simd
           for (std::int64_t i = 0; i < width; ++i)
             rdx[i] = static_cast<T>(static_cast<C>(rdy[i]) -
-                                    vec::exp_nonpositive(static_cast<C>(ry[i])) * sum);
+                                    VecMath::exp_nonpositive(static_cast<C>(ry[i])) * sum);
         } else {
           const C dot = row_sum<C>(width, [rdy, ry](std::int64_t i) {
             return static_cast<C>(rdy[i]) * static_cast<C>(ry[i]);

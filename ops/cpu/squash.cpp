@@ -24,7 +24,7 @@ struct Identity {
 struct Tanh {
   template <class C>
   static C value(C z) {
-    return vec::tanh(z);
+    return VecMath::tanh(z);
   }
   template <class C>
   static C derivative(C, C t) {
@@ -34,11 +34,11 @@ struct Tanh {
 struct Erf {
   template <class C>
   static C value(C z) {
-    return vec::erf(z);
+    return VecMath::erf(z);
   }
   template <class C>
   static C derivative(C z, C) {
-    return static_cast<C>(2.0 * std::numbers::inv_sqrtpi) * vec::exp(-z * z);
+    return static_cast<C>(2.0 * std::numbers::inv_sqrtpi) * VecMath::exp(-z * z);
   }
 };
 
@@ -205,7 +205,7 @@ void softcap(const Tensor& x, double cap, const Tensor& out) {
     parallel_for(x.numel(), 4, [=](std::int64_t begin, std::int64_t end) {
 #pragma omp simd
       for (std::int64_t i = begin; i < end; ++i)
-        po[i] = static_cast<T>(c * vec::tanh(static_cast<C>(px[i]) / c));
+        po[i] = static_cast<T>(c * VecMath::tanh(static_cast<C>(px[i]) / c));
     });
   });
 }

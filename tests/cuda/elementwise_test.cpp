@@ -26,7 +26,7 @@ void check_elements(const Run& run, DType dtype) {
 
 Tensor unary_of(UnaryOp op, const Tensor& x, const Device& device) {
   const Tensor on = placed(x, device, 1);
-  const Tensor out = output(x.shape(), cuda_kernels::is_predicate(op) ? bool_ : x.dtype(), device);
+  const Tensor out = output(x.shape(), is_predicate(op) ? bool_ : x.dtype(), device);
   backend(device).unary(op, on, out);
   return out;
 }
@@ -65,8 +65,7 @@ const Operand operands[] = {
 };
 
 Tensor binary_of(BinaryOp op, const Tensor& a, const Tensor& b) {
-  const Tensor out =
-      output(a.shape(), cuda_kernels::is_logical(op) ? bool_ : a.dtype(), a.device());
+  const Tensor out = output(a.shape(), is_logical(op) ? bool_ : a.dtype(), a.device());
   backend(a).binary(op, a, b, out);
   return out;
 }
@@ -84,7 +83,7 @@ TEST_CASE("CUDA: unary operations agree with the CPU in every dtype") {
   const OwnKernelsGuard own;
   for (const UnaryOp op : unary_ops)
     for (const DType dtype : all_dtypes) {
-      if (!is_floating_point(dtype) && !cuda_kernels::takes_integers(op)) continue;
+      if (!is_floating_point(dtype) && !takes_integers(op)) continue;
       for (const std::int64_t count : counts) {
         INFO("operation " << static_cast<int>(op) << " " << dtype_name(dtype) << " " << count);
         const Tensor x = numbers({count}, dtype, 1);
@@ -98,7 +97,7 @@ TEST_CASE("CUDA: the gradients of unary operations agree with the CPU") {
   if (!has_device()) return;
   const OwnKernelsGuard own;
   for (const UnaryOp op : unary_ops) {
-    if (!cuda_kernels::is_differentiable(op)) continue;
+    if (!is_differentiable(op)) continue;
     for (const DType dtype : floating_dtypes)
       for (const std::int64_t count : counts) {
         INFO("operation " << static_cast<int>(op) << " " << dtype_name(dtype) << " " << count);
@@ -172,7 +171,7 @@ TEST_CASE("CUDA: operations with a number agree with the CPU in every dtype") {
               root && !reversed ? values({101}, dtype, 1, 0.1, 4.0) : numbers({101}, dtype, 1);
           check_elements(
               [&](const Device& device) {
-                const bool logical = cuda_kernels::is_logical(op);
+                const bool logical = is_logical(op);
                 const Tensor out = output({101}, logical ? bool_ : dtype, device);
                 backend(device).binary_scalar(op, placed(x, device, 1), number, reversed, out);
                 return TensorList{out};

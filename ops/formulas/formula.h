@@ -1,17 +1,27 @@
-// From an operation that is known when a kernel is launched to one that is known when it is
-// compiled: each operation is a kernel of its own.
+// What formulas of element-wise operations have in common. A formula stands once, for kernels of
+// every device: it takes elementary functions from its `Math`, which is the device's own (VecMath,
+// DeviceMath). Without the rest of ops, for nvcc cannot compile fmt.
 #pragma once
+
+#include "norma/ops/op_codes.h"
 
 #include <cstddef>
 #include <type_traits>
 #include <utility>
 
-namespace norma::cuda_kernels {
+#ifdef __CUDACC__
+#define NORMA_FORMULA __device__ __forceinline__
+#else
+#define NORMA_FORMULA inline
+#endif
+
+namespace norma {
 
 template <auto op>
 using OpTag = std::integral_constant<decltype(op), op>;
 
-/// Calls use(OpTag<op>{}) for an operation of an enumeration that ends with `last`.
+/// From an operation that is known when a kernel runs to one that is known when it is compiled:
+/// calls use(OpTag<op>{}) for an operation of an enumeration that ends with `last`.
 template <auto last, class Use>
 void visit_op(decltype(last) op, const Use& use) {
   constexpr auto count = static_cast<std::size_t>(last) + 1;
@@ -25,4 +35,4 @@ void visit_op(decltype(last) op, const Use& use) {
   (std::make_index_sequence<count>{});
 }
 
-}  // namespace norma::cuda_kernels
+}  // namespace norma
