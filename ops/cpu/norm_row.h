@@ -43,12 +43,18 @@ inline C reciprocal_divisor(C mean_square, const RowNormParams& p) {
   return C(1) / (p.eps_rule == EpsRule::outside ? root + eps : std::max(root, eps));
 }
 
+template <class C, class T>
+[[gnu::always_inline]] inline C row_mean(const T* x, std::int64_t width) {
+  return row_sum<C>(width, [x](std::int64_t i) { return static_cast<C>(x[i]); }) /
+         static_cast<C>(width);
+}
+
+/// `mean`: row_mean, of a centred row.
 template <RowKind kind, class C, class T>
 [[gnu::always_inline]] inline RowStatistics<C> row_statistics(const T* x, std::int64_t width,
-                                                              const RowNormParams& p) {
+                                                              const RowNormParams& p, C mean) {
   if constexpr (kind == RowKind::centred) {
     const C n = static_cast<C>(width);
-    const C mean = row_sum<C>(width, [x](std::int64_t i) { return static_cast<C>(x[i]); }) / n;
     // The corrected two-pass algorithm: differences from a rounded mean have a mean of their own,
     // which is all that is left to lose when the mean is large beside the spread. (Chan, Golub,
     // LeVeque: Algorithms for computing the sample variance, 1983.)
@@ -82,13 +88,40 @@ RowStatistics<C> row_statistics(RowKind kind, const T* x, std::int64_t width,
                                 const RowNormParams& p) {
   switch (kind) {
     case RowKind::centred:
-      return row_statistics<RowKind::centred, C>(x, width, p);
+      return row_statistics<RowKind::centred, C>(x, width, p, row_mean<C>(x, width));
     case RowKind::compressed:
-      return row_statistics<RowKind::compressed, C>(x, width, p);
+      return row_statistics<RowKind::compressed, C>(x, width, p, C(0));
     case RowKind::plain:
       break;
   }
-  return row_statistics<RowKind::plain, C>(x, width, p);
+  return row_statistics<RowKind::plain, C>(x, width, p, C(0));
+}
+
+/// Rows that are processed together, step by step: what a step waits for at the end of a row (its
+/// sum across the vector, a division) hides behind the next row. They stay in the first cache.
+inline constexpr std::int64_t max_rows_at_once = 8;
+inline std::int64_t rows_at_once(std::int64_t width) {
+  return std::clamp<std::int64_t>(2048 / std::max<std::int64_t>(width, 1), 1, max_rows_at_once);
+}
+
+/// The statistics of `count` rows, at most max_rows_at_once, row k at x(k).
+template <class C, class Rows>
+[[gnu::always_inline]] inline void statistics_of_rows(RowKind kind, const Rows& x,
+                                                      std::int64_t count, std::int64_t width,
+                                                      const RowNormParams& p,
+                                                      RowStatistics<C>* statistics) {
+  if (kind == RowKind::centred) {
+    C means[max_rows_at_once];
+    for (std::int64_t k = 0; k < count; ++k) means[k] = row_mean<C>(x(k), width);
+    for (std::int64_t k = 0; k < count; ++k)
+      statistics[k] = row_statistics<RowKind::centred, C>(x(k), width, p, means[k]);
+  } else if (kind == RowKind::plain) {
+    for (std::int64_t k = 0; k < count; ++k)
+      statistics[k] = row_statistics<RowKind::plain, C>(x(k), width, p, C(0));
+  } else {
+    for (std::int64_t k = 0; k < count; ++k)
+      statistics[k] = row_statistics<RowKind::compressed, C>(x(k), width, p, C(0));
+  }
 }
 
 /// G c / r of RowNormParams: what of v is taken from g.
@@ -102,32 +135,47 @@ inline C projection(C sum_gh, C r, const RowNormParams& p) {
   return root > C(0) ? share / (root * r) : C(0);
 }
 
+/// What of the gradient of a row is known once its sums are.
+template <class C>
+struct RowGradient {
+  C mean_g;  ///< mean(gradient), where centred
+  C share;   ///< what of v is taken
+};
+
+template <RowKind kind, class C, class T>
+[[gnu::always_inline]] inline C normalized(const T* x, std::int64_t i, C mean, C r) {
+  if constexpr (kind == RowKind::centred)
+    return (static_cast<C>(x[i]) - mean) * r;
+  else
+    return static_cast<C>(x[i]) * r;
+}
+
+template <RowKind kind, class C, class T, class Gradient>
+[[gnu::always_inline]] inline RowGradient<C> row_gradient_sums(const T* x, std::int64_t width,
+                                                               C mean, C r, const RowNormParams& p,
+                                                               const Gradient& gradient) {
+  const auto product = [=](std::int64_t i) {
+    return gradient(i) * normalized<kind, C>(x, i, mean, r);
+  };
+  if constexpr (kind == RowKind::centred) {
+    const auto [sum_g, sum_gh] = row_sums<C>(width, gradient, product);
+    return {sum_g / static_cast<C>(width), projection<C>(sum_gh, r, p)};
+  } else {
+    return {C(0), projection<C>(row_sum<C>(width, product), r, p)};
+  }
+}
+
 /// out = r (gradient - mean(gradient) - v * projection), the gradient by x. `mean` as in
 /// RowStatistics.
 template <RowKind kind, class C, class T, class Gradient, class Out>
 [[gnu::always_inline]] inline void row_gradient(const T* x, std::int64_t width, C mean, C r,
                                                 const RowNormParams& p, const Gradient& gradient,
                                                 Out* out) {
-  const auto normalized = [=](std::int64_t i) {
-    if constexpr (kind == RowKind::centred)
-      return (static_cast<C>(x[i]) - mean) * r;
-    else
-      return static_cast<C>(x[i]) * r;
-  };
-  const auto product = [=](std::int64_t i) { return gradient(i) * normalized(i); };
-  C mean_g = 0;
-  C share = 0;
-  if constexpr (kind == RowKind::centred) {
-    const auto [sum_g, sum_gh] = row_sums<C>(width, gradient, product);
-    mean_g = sum_g / static_cast<C>(width);
-    share = projection<C>(sum_gh, r, p);
-  } else {
-    share = projection<C>(row_sum<C>(width, product), r, p);
-  }
+  const auto [mean_g, share] = row_gradient_sums<kind, C>(x, width, mean, r, p, gradient);
   const std::int64_t projected = kind == RowKind::plain ? p.statistic_width : width;
 #pragma omp simd
   for (std::int64_t i = 0; i < projected; ++i) {
-    C v = normalized(i);
+    C v = normalized<kind, C>(x, i, mean, r);
     if constexpr (kind == RowKind::compressed) v += mean * r;
     out[i] = static_cast<Out>(r * ((gradient(i) - mean_g) - v * share));
   }

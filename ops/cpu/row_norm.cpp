@@ -4,6 +4,7 @@
 #include "norma/ops/cpu/norm.h"
 #include "norma/ops/cpu/norm_row.h"
 #include "norma/ops/cpu/parallel.h"
+#include "norma/ops/cpu/stream.h"
 
 #include <vector>
 
@@ -170,29 +171,38 @@ void forward(const Tensor& x, const Tensor& residual, const Tensor& weight, cons
   T* const psum = data_or_null<T>(sum);
   C* const pmean = data_or_null<C>(mean);
   C* const prstd = data_or_null<C>(rstd);
+  const std::int64_t at_once = rows_at_once(width);
   parallel_for(x.size(0), 2 * width, [=, &gains, &p](std::int64_t begin, std::int64_t end) {
-    for (std::int64_t row = begin; row < end; ++row) {
-      const T* rx = px + row * width;
-      if (presidual != nullptr) {
-        T* const rs = psum + row * width;
-        add_residual(rx, presidual + row * width, row * width, width, p, rs);
-        rx = rs;
+    std::vector<T> scratch(static_cast<std::size_t>(at_once * width));
+    const RowStream<T> stream(po, width, x.numel(), scratch.data());
+    for (std::int64_t first = begin; first < end; first += at_once) {
+      const std::int64_t count = std::min(at_once, end - first);
+      if (presidual != nullptr)
+        for (std::int64_t at = first * width; at < (first + count) * width; at += width)
+          add_residual(px + at, presidual + at, at, width, p, psum + at);
+      const T* const rows = (presidual != nullptr ? psum : px) + first * width;
+      RowStatistics<C> statistics[max_rows_at_once];
+      statistics_of_rows(
+          kind, [=](std::int64_t k) { return rows + k * width; }, count, width, p, statistics);
+      for (std::int64_t k = 0; k < count; ++k) {
+        const std::int64_t row = first + k;
+        RowStatistics<C>& s = statistics[k];
+        if (pmean != nullptr) pmean[row] = s.mean + s.rest;
+        if (prstd != nullptr) prstd[row] = s.rstd;
+        if (kind == RowKind::compressed) s.mean = C(0);  // the sum: nothing to subtract
+        const T* const rx = rows + k * width;
+        T* const ro = stream.target(first) + k * width;
+        const RowGain<C> gain = gains.row(row);
+        if (p.round_normalized)
+          store_row<true>(rx, ro, width, s, gain, Rounded<T>{});
+        else if (p.detached_slope != 0.0)
+          store_row<true>(rx, ro, width, s, gain, Sloped<C>{static_cast<C>(p.detached_slope)});
+        else if (p.centred)
+          store_row<true>(rx, ro, width, s, gain, AsItIs{});
+        else
+          store_row<false>(rx, ro, width, s, gain, AsItIs{});
       }
-      T* const ro = po + row * width;
-      RowStatistics<C> statistics = row_statistics<C>(kind, rx, width, p);
-      if (pmean != nullptr) pmean[row] = statistics.mean + statistics.rest;
-      if (prstd != nullptr) prstd[row] = statistics.rstd;
-      const RowGain<C> gain = gains.row(row);
-      if (kind == RowKind::compressed) statistics.mean = C(0);  // the sum: nothing to subtract
-      if (p.round_normalized)
-        store_row<true>(rx, ro, width, statistics, gain, Rounded<T>{});
-      else if (p.detached_slope != 0.0)
-        store_row<true>(rx, ro, width, statistics, gain,
-                        Sloped<C>{static_cast<C>(p.detached_slope)});
-      else if (p.centred)
-        store_row<true>(rx, ro, width, statistics, gain, AsItIs{});
-      else
-        store_row<false>(rx, ro, width, statistics, gain, AsItIs{});
+      stream.store(first, count);
     }
   });
 }
@@ -281,6 +291,71 @@ void gradient_of_row(RowKind kind, const T* x, const T* dy, std::int64_t width, 
     by_kind(written);
 }
 
+/// One of the rows whose gradients are written together.
+template <class C>
+struct GradientRow {
+  C mean, r;
+  RowGradient<C> sums;
+};
+
+/// dx of `count` rows, one behind the other, and what they add to the sums of their columns; both
+/// in one pass, for x and dy are read once and the sums once for all rows.
+template <RowKind kind, int count, class C, class T>
+[[gnu::always_inline]] inline void finish_rows(const T* x, const T* dy, std::int64_t width,
+                                               const C* gain, const GradientRow<C>* rows, T* dx,
+                                               C* weight_sums, C* bias_sums) {
+#pragma omp simd
+  for (std::int64_t i = 0; i < width; ++i) {
+    C weight_sum = weight_sums[i];
+    C bias_sum = C(0);
+    if constexpr (kind == RowKind::centred) bias_sum = bias_sums[i];
+    for (int k = 0; k < count; ++k) {
+      const auto [mean, r, sums] = rows[k];
+      const C h = normalized<kind, C>(x + k * width, i, mean, r);
+      const C d = static_cast<C>(dy[k * width + i]);
+      dx[k * width + i] = static_cast<T>(r * ((d * gain[i] - sums.mean_g) - h * sums.share));
+      weight_sum += d * h;
+      bias_sum += d;
+    }
+    weight_sums[i] = weight_sum;
+    if constexpr (kind == RowKind::centred) bias_sums[i] = bias_sum;
+  }
+}
+
+/// Rows begin … end - 1 of the two that matter most: LayerNorm with weight and bias, RMSNorm with
+/// weight.
+template <RowKind kind, class C, class T>
+void gradient_of_rows(const T* x, const T* dy, std::int64_t begin, std::int64_t end,
+                      std::int64_t width, const C* mean, const C* rstd, const C* gain,
+                      const RowNormParams& p, const RowStream<T>& dx, C* weight_sums,
+                      C* bias_sums) {
+  const std::int64_t at_once = rows_at_once(width);
+  for (std::int64_t first = begin; first < end; first += at_once) {
+    const std::int64_t count = std::min(at_once, end - first);
+    const T* const rx = x + first * width;
+    const T* const rdy = dy + first * width;
+    GradientRow<C> rows[max_rows_at_once];
+    for (std::int64_t k = 0; k < count; ++k) {
+      const C m = kind == RowKind::centred ? mean[first + k] : C(0);
+      const C r = rstd[first + k];
+      const T* const row_dy = rdy + k * width;
+      rows[k] = {m, r,
+                 row_gradient_sums<kind, C>(rx + k * width, width, m, r, p, [=](std::int64_t i) {
+                   return static_cast<C>(row_dy[i]) * gain[i];
+                 })};
+    }
+    T* const target = dx.target(first);
+    std::int64_t k = 0;
+    for (; k + 2 <= count; k += 2)
+      finish_rows<kind, 2>(rx + k * width, rdy + k * width, width, gain, rows + k,
+                           target + k * width, weight_sums, bias_sums);
+    if (k < count)
+      finish_rows<kind, 1>(rx + k * width, rdy + k * width, width, gain, rows + k,
+                           target + k * width, weight_sums, bias_sums);
+    dx.store(first, count);
+  }
+}
+
 template <class T>
 void backward(const Tensor& x, const Tensor& weight, const Tensor& mean, const Tensor& rstd,
               const Tensor& dy, const Tensor& dsum, const RowNormParams& p, const Tensor& dx,
@@ -318,6 +393,13 @@ void backward(const Tensor& x, const Tensor& weight, const Tensor& mean, const T
   const C keep_scale = p.dropout_p < 1.0 ? static_cast<C>(1.0 / (1.0 - p.dropout_p)) : C(0);
   const C alpha = static_cast<C>(p.alpha);
 
+  const C* const whole_gain = gains.rows() == 1 ? gains.row(0).gain : nullptr;
+  const bool usual = direct && pdx != nullptr && whole_gain != nullptr && segment == 1 &&
+                     weight_rows == 1 && weight_sums != nullptr && p.detached_slope == 0.0 &&
+                     (kind == RowKind::centred ? bias_sums != nullptr
+                                               : kind == RowKind::plain && bias_sums == nullptr &&
+                                                     p.statistic_width == width);
+
   // What follows the gradient t of a normalized sum.
   const auto finish = [=, &p](std::int64_t row, C* t) {
     const std::int64_t first = row * width;
@@ -346,10 +428,25 @@ void backward(const Tensor& x, const Tensor& weight, const Tensor& mean, const T
         std::vector<C> buffer(static_cast<std::size_t>(2 * width));
         C* const scratch = buffer.data();
         C* const t = scratch + width;
+        std::vector<T> dx_scratch(static_cast<std::size_t>(rows_at_once(width) * width));
+        const RowStream<T> dx_stream(pdx, width, rows * width, dx_scratch.data());
         for (std::int64_t task = begin; task < end; ++task) {
           const std::int64_t w = task / part_count;
           const std::int64_t part = task % part_count;
           const std::int64_t last = std::min(per_weight, (part + 1) * per_part);
+          if (usual) {
+            const auto run = [&]<RowKind which>() {
+              gradient_of_rows<which, C>(
+                  px, pdy, part * per_part, last, width, pmean, prstd, whole_gain, p, dx_stream,
+                  weight_sums + task * columns,
+                  bias_sums != nullptr ? bias_sums + task * columns : nullptr);
+            };
+            if (kind == RowKind::centred)
+              run.template operator()<RowKind::centred>();
+            else
+              run.template operator()<RowKind::plain>();
+            continue;
+          }
           for (std::int64_t j = part * per_part; j < last; ++j) {
             const std::int64_t row = order.row(w, j);
             const T* const rx = px + row * width;
