@@ -127,27 +127,29 @@ __global__ void __launch_bounds__(G::threads)
       if (!active) continue;
 
       const std::int64_t first = row * width;
+      // All its loads before the first store, which could be to the same place for all that nvcc
+      // knows.
       RowPart<T, G> dsum;
       if (a.dsum != nullptr) dsum.load(a.dsum + first, width, place);
-      device::Vector<T, G::vec> dx[G::vectors], dresidual[G::vectors];
       DropoutMask mask(p.philox, p.dropout_p);
       const C alpha = static_cast<C>(p.alpha);
-      for_each_element(width, place, [&](int v, int e, std::int64_t column) {
-        const C h = normalized(v, e);
-        C t = element_gradient<Kind>(gradient(v, e, column, h), h, row_parts, m, r, column, p);
-        if (a.dsum != nullptr) t += convert<C>(dsum.vectors[v][e]);
-        dresidual[v][e] = convert<T>(alpha * t);
-        if (Kind::general && p.dropout_p != 0.0)
-          t = mask.keeps(first + column) ? t * dropout_scale<C>(p.dropout_p) : C(0);
-        dx[v][e] = convert<T>(t);
+      // One vector after the other: a whole row of results would not fit beside x and dy.
+      for_each_vector(width, place, [&](int v, std::int64_t column) {
+        device::Vector<T, G::vec> dx, dresidual;
+        NORMA_UNROLL
+        for (int e = 0; e < G::vec; ++e) {
+          const C h = normalized(v, e);
+          const C g = gradient(v, e, column + e, h);
+          C t = element_gradient<Kind>(g, h, row_parts, m, r, column + e, p);
+          if (a.dsum != nullptr) t += convert<C>(dsum.vectors[v][e]);
+          dresidual[e] = convert<T>(alpha * t);
+          if (Kind::general && p.dropout_p != 0.0)
+            t = mask.keeps(first + column + e) ? t * dropout_scale<C>(p.dropout_p) : C(0);
+          dx[e] = convert<T>(t);
+        }
+        if (a.dx != nullptr) device::store<G::vec>(a.dx + first + column, dx);
+        if (a.dresidual != nullptr) device::store<G::vec>(a.dresidual + first + column, dresidual);
       });
-      NORMA_UNROLL
-      for (int v = 0; v < G::vectors; ++v) {
-        if (place.column(v) >= width) continue;
-        if (a.dx != nullptr) device::store<G::vec>(a.dx + first + place.column(v), dx[v]);
-        if (a.dresidual != nullptr)
-          device::store<G::vec>(a.dresidual + first + place.column(v), dresidual[v]);
-      }
     }
   }
 

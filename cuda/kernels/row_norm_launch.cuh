@@ -34,9 +34,12 @@ bool with_geometry(std::int64_t width, const Use& use) {
     use.template operator()<G>();
     return true;
   };
+  // 32 elements of 16 bits, with their gradients, are more than the registers of 512 threads.
+  using Widest = std::conditional_t<sizeof(T) == 2, Geometry<1024, 2 * full, vec, 1>,
+                                    Geometry<512, 4 * full, vec, 1>>;
   return fits(Geometry<8, full, vec, 4>{}) || fits(Geometry<32, full, vec, 4>{}) ||
          fits(Geometry<32, 4 * full, vec, 1>{}) || fits(Geometry<256, 4 * full, vec, 1>{}) ||
-         fits(Geometry<512, 4 * full, vec, 1>{});
+         fits(Widest{});
 }
 /// Single 16-bit elements, of odd lengths and addresses, are for the general kernels alone, pairs
 /// for the others: kernels of many small accesses take nvcc the longest.
