@@ -41,7 +41,7 @@ MUTATIONS = [
     ("CRMSNorm forgets the missing element", ROW, "reciprocal_divisor<C>(«(squares + sum * sum)» / divisor", "squares", "crms_norm"),
     ("mean rounded to bfloat16", ROW, "return {«mean», rest, reciprocal", BF16.format("mean"), "layer_norm"),
     # gradient of rows
-    ("mean of g not removed", ROW, "mean_g = «sum_g / static_cast<C>(width)»;", "C(0)", "layer_norm"),
+    ("mean of g not removed", ROW, "return {«sum_g / static_cast<C>(width)», projection<C>(sum_gh", "C(0)", "layer_norm"),
     ("projection dropped", ROW, "- mean_g) - «v * share»));", "C(0)", "norm"),
     ("projection with the wrong divisor", ROW, "share = sum_gh / «static_cast<C>(p.divisor)»;", "(static_cast<C>(p.divisor) + 1)", "norm"),
     ("projection below eps", ROW, "EpsRule::floor) return «r * eps < C(1) ? share : C(0)»;", "share", "norm"),
@@ -49,6 +49,10 @@ MUTATIONS = [
     ("pRMSNorm projects all elements", ROW, "projected = «kind == RowKind::plain ? p.statistic_width : width»;", "width", "p_rms_norm"),
     ("CRMSNorm projects on x alone", ROW, "v += «mean * r»;", "C(0)", "crms_norm"),
     ("factor r forgotten", ROW, "out[i] = static_cast<Out>(«r» * ((gradient(i)", "C(1)", "norm"),
+    ("mean of g not removed from rows taken together", KERNEL, "((d * gain[i] - «sums.mean_g»)", "C(0)", "layer_norm"),
+    ("projection dropped from rows taken together", KERNEL, "sums.mean_g) - «h * sums.share»)", "C(0)", "norm"),
+    ("weight gradient of the second row of two dropped", KERNEL, "weight_sum += «d * h»;", "(k == 1 ? C(0) : d * h)", "norm"),
+    ("last row of an odd number dropped", KERNEL, "if («k < count»)\n      finish_rows<kind, 1>", "false", "norm"),
     # gain, shift and their gradients
     ("unit offset forgotten", KERNEL, "return scale * «(offset + w)»;", "w", "norm"),
     ("bias not scaled", KERNEL, "return «scale * b»;", "b", "norm"),
@@ -71,7 +75,7 @@ MUTATIONS = [
     ("PolyNorm: power rule", POLY, "a0 = «3 * w0 * r0»,", "2 * w0 * r0", "poly_norm"),
     ("PolyNorm: wrong statistic", POLY, "std::sqrt(«sum4 / n + e»)", "sum2 / n + e", "poly_norm"),
     ("derivative of tanh", SQUASH, "return C(1) - «t * t»;", "t", "dynamic_tanh"),
-    ("derivative of erf", SQUASH, "vec::exp(«-z * z»)", "-z", "dynamic_erf"),
+    ("derivative of erf", SQUASH, "VecMath::exp(«-z * z»)", "-z", "dynamic_erf"),
     ("alpha forgotten in dx", SQUASH, "static_cast<T>(«a * inner(i)»)", "inner(i)", "dynamic_"),
     ("soft cap: derivative", SQUASH, "static_cast<C>(pdy[i]) * (C(1) - «t * t»)", "t", "softcap"),
     # channels
@@ -106,7 +110,7 @@ CUDA_MUTATIONS = [
     ("CUDA: projection dropped", BACKWARD, "- row.mean_g) - «h * row.share»)", "C(0)", ROW_TESTS),
     ("CUDA: rows behind the last count", BACKWARD, "rstd[k] = active ? a.rstd[row] : C(0);\n    }\n    NORMA_UNROLL\n    for (int k = 0; k < G::rows; ++k) {\n      const std::int64_t row = base + k * G::groups + place.group;\n      const bool active = «row < a.shape.rows»;", "row <= a.shape.rows", ROW_TESTS),
     ("CUDA: gradient of the sum forgotten", BACKWARD, "if (a.dsum != nullptr) t += «convert<C>(dsum.vectors[v][e])»;", "C(0)", ROW_TESTS),
-    ("CUDA: alpha forgotten in the gradient", BACKWARD, "dresidual[v][e] = convert<T>(«alpha * t»);", "t", ROW_TESTS),
+    ("CUDA: alpha forgotten in the gradient", BACKWARD, "dresidual[e] = convert<T>(«alpha * t»);", "t", ROW_TESTS),
     ("CUDA: rest of the mean ignored", FORWARD, "d = (d - centre) - «s.rest»;", "C(0)", ROW_TESTS),
     ("CUDA: rest of the mean of a streamed row ignored", FORWARD, "- centre) - «s.rest») * s.rstd", "C(0)", ROW_TESTS),
     ("CUDA: variance of a streamed row with the wrong divisor", FORWARD, "reciprocal_divisor<C>(«all.m2 / static_cast<C>(width)», p)", "all.m2 / static_cast<C>(width - 1)", ROW_TESTS),
