@@ -289,14 +289,14 @@ bool current_node_needs(std::size_t index) {
 }
 
 void check_anomaly(const std::string& operation, const char* phase, const TensorList& results,
-                   const TensorList& inputs) {
+                   const TensorList& inputs, bool given_infinity) {
   const auto looked_at = [](const Tensor& tensor) {
     return tensor.defined() && tensor.is_floating_point() && tensor.numel() > 0;
   };
   for (const Tensor& result : results) {
     if (!looked_at(result) || all_finite(result)) continue;
     const bool is_nan = any_nan(result);
-    bool has_infinity = false;
+    bool has_infinity = given_infinity;
     for (std::size_t i = 0; i < inputs.size(); ++i) {
       if (!looked_at(inputs[i]) || all_finite(inputs[i])) continue;
       check<AutogradError>(

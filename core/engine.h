@@ -9,9 +9,9 @@ namespace norma::detail {
 const Node* current_node();
 /// Whether the running backward will use the gradient of input `index` of the current node.
 bool current_node_needs(std::size_t index);
-/// Throws AutogradError naming `operation` when one of the `results` holds NaN or Inf; says whether
-/// it came in with `inputs`.
+/// Throws AutogradError naming `operation` when one of the `results` holds a NaN, or an infinity
+/// that neither came in with `inputs` nor was given as a number.
 void check_anomaly(const std::string& operation, const char* phase, const TensorList& results,
-                   const TensorList& inputs);
+                   const TensorList& inputs, bool given_infinity = false);
 
 }  // namespace norma::detail

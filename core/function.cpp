@@ -99,9 +99,10 @@ bool FunctionRecorder::should_record(const TensorList& inputs) {
                                                [](const Tensor& t) { return t.requires_grad(); });
 }
 
-void FunctionRecorder::begin(Context& ctx, std::string name, const TensorList& inputs,
-                             bool record) {
+void FunctionRecorder::begin(Context& ctx, std::string name, const TensorList& inputs, bool record,
+                             bool given_infinity) {
   ctx.name_ = std::move(name);
+  ctx.given_infinity_ = given_infinity;
   ctx.recording_ = record;
   ctx.needs_input_grad_.reserve(inputs.size());
   for (const Tensor& input : inputs)
@@ -126,7 +127,8 @@ void FunctionRecorder::finish(Context& ctx, const std::shared_ptr<Node>& node,
     if (find_same(inputs, output) >= 0 && find_same(ctx.dirty_, output) < 0)
       output = detail::make_view(output, output.shape(), output.strides(), output.storage_offset());
   }
-  if (AnomalyMode::is_enabled()) detail::check_anomaly(ctx.name_, "forward", outputs, inputs);
+  if (AnomalyMode::is_enabled())
+    detail::check_anomaly(ctx.name_, "forward", outputs, inputs, ctx.given_infinity_);
   if (!node) return;
 
   ctx.node_ = node;

@@ -32,6 +32,7 @@
 #include "norma/core/saved_tensor.h"
 
 #include <any>
+#include <cmath>
 #include <string>
 #include <type_traits>
 #include <typeinfo>
@@ -88,6 +89,7 @@ class Context {
   std::string name_;
   std::weak_ptr<Node> node_;
   bool recording_ = false;
+  bool given_infinity_ = false;
   bool materialize_ = true;
   bool released_ = false;
   std::vector<bool> needs_input_grad_;
@@ -104,7 +106,9 @@ struct FunctionRecorder {
   static std::string demangle(const char* type_name);
   /// Prepares ctx; returns whether to record.
   static bool should_record(const TensorList& inputs);
-  static void begin(Context& ctx, std::string name, const TensorList& inputs, bool record);
+  /// `given_infinity`: a number among the arguments is infinite.
+  static void begin(Context& ctx, std::string name, const TensorList& inputs, bool record,
+                    bool given_infinity);
   /// Connects outputs to `node` (null: not recorded) and turns what was saved into SavedTensors.
   static void finish(Context& ctx, const std::shared_ptr<Node>& node, const TensorList& inputs,
                      TensorList& outputs);
@@ -152,6 +156,7 @@ struct Function {
     TensorList inputs;
     std::vector<bool> is_tensor;
     (collect(args, inputs, is_tensor), ...);
+    const bool given_infinity = (is_infinite(args) || ...);
     const bool record = FunctionRecorder::should_record(inputs);
     std::shared_ptr<FunctionNode<T>> node;
     Context unrecorded;
@@ -164,7 +169,7 @@ struct Function {
       node->argument_is_tensor = std::move(is_tensor);
     }
     Context& ctx = record ? node->context : unrecorded;
-    FunctionRecorder::begin(ctx, name_of(), inputs, record);
+    FunctionRecorder::begin(ctx, name_of(), inputs, record, given_infinity);
 
     using Result = decltype(T::forward(ctx, std::forward<Args>(args)...));
     constexpr bool single = std::is_same_v<std::decay_t<Result>, Tensor>;
@@ -203,6 +208,13 @@ struct Function {
     } else {
       is_tensor.push_back(false);
     }
+  }
+  template <class Arg>
+  static bool is_infinite(const Arg& arg) {
+    if constexpr (std::is_floating_point_v<Arg>)
+      return std::isinf(arg);
+    else
+      return false;
   }
 };
 

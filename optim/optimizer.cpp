@@ -259,10 +259,14 @@ void Optimizer::load_state_dict(const StateDict& source) {
         return detail::copy_of(take(prefix + name, parameter.shape()), dtype, parameter.device());
       };
       if (source.contains(prefix + "master")) state.master = copy("master");
-      // A slot may be missing where its option was switched on after the last step: prepare()
-      // makes it, as it would have without saving.
-      for (const char* name : slot_names(groups[g]))
-        if (source.contains(prefix + name)) state.slots[name] = copy(name);
+      // All may be missing where the option that needs them was switched on after the last step:
+      // prepare() makes them, as it would have without saving.
+      const std::vector<const char*> names = slot_names(groups[g]);
+      const bool has_slots = std::any_of(names.begin(), names.end(), [&](const char* name) {
+        return source.contains(prefix + name);
+      });
+      if (has_slots)
+        for (const char* name : names) state.slots[name] = copy(name);
     }
   }
   check(used == source.size(), where,

@@ -49,8 +49,8 @@ MUTATIONS = [
     ("pRMSNorm projects all elements", ROW, "projected = «kind == RowKind::plain ? p.statistic_width : width»;", "width", "p_rms_norm"),
     ("CRMSNorm projects on x alone", ROW, "v += «mean * r»;", "C(0)", "crms_norm"),
     ("factor r forgotten", ROW, "out[i] = static_cast<Out>(«r» * ((gradient(i)", "C(1)", "norm"),
-    ("mean of g not removed from rows taken together", KERNEL, "((d * gain[i] - «sums.mean_g»)", "C(0)", "layer_norm"),
-    ("projection dropped from rows taken together", KERNEL, "sums.mean_g) - «h * sums.share»)", "C(0)", "norm"),
+    ("mean of g not removed from rows taken together", KERNEL, "centred ? «sums.mean_g» : C(0);", "C(0)", "layer_norm"),
+    ("projection dropped from rows taken together", KERNEL, "mean_g) - «h * sums.share»)", "C(0)", "norm"),
     ("weight gradient of the second row of two dropped", KERNEL, "weight_sum += «d * h»;", "(k == 1 ? C(0) : d * h)", "norm"),
     ("last row of an odd number dropped", KERNEL, "if («k < count»)\n      finish_rows<kind, 1>", "false", "norm"),
     # gain, shift and their gradients

@@ -21,8 +21,8 @@ struct RowStatistics {
 template <class C>
 __device__ __forceinline__ C reciprocal_divisor(C mean_square, const RowNormParams& p) {
   const C eps = static_cast<C>(p.eps);
-  if (p.eps_rule == EpsRule::inside) return C(1) / square_root(mean_square + eps);
-  const C root = square_root(mean_square);
+  if (p.eps_rule == EpsRule::inside) return C(1) / DeviceMath::sqrt(mean_square + eps);
+  const C root = DeviceMath::sqrt(mean_square);
   if (p.eps_rule == EpsRule::outside) return C(1) / (root + eps);
   return C(1) / (root > eps ? root : eps);
 }

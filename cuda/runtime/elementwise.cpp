@@ -6,6 +6,7 @@
 #include "norma/cuda/runtime/backend.h"
 #include "norma/cuda/runtime/pointers.h"
 #include "norma/cuda/runtime/strided.h"
+#include "norma/ops/formulas/unary.h"
 
 namespace norma::cuda_kernels {
 

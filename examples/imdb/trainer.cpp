@@ -7,6 +7,7 @@
 #include "imdb/run_error.h"
 #include "imdb/words.h"
 #include "norma/core/random.h"
+#include "norma/nn/weight_norm.h"
 #include "norma/optim/clip_grad.h"
 #include "norma/optim/weight_decay_groups.h"
 

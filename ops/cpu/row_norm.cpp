@@ -313,7 +313,9 @@ template <RowKind kind, int count, class C, class T>
       const auto [mean, r, sums] = rows[k];
       const C h = normalized<kind, C>(x + k * width, i, mean, r);
       const C d = static_cast<C>(dy[k * width + i]);
-      dx[k * width + i] = static_cast<T>(r * ((d * gain[i] - sums.mean_g) - h * sums.share));
+      // Not a mean of 0 that is read: in one form for all, the compiler rounds as in row_gradient.
+      const C mean_g = kind == RowKind::centred ? sums.mean_g : C(0);
+      dx[k * width + i] = static_cast<T>(r * ((d * gain[i] - mean_g) - h * sums.share));
       weight_sum += d * h;
       bias_sum += d;
     }

@@ -275,7 +275,7 @@ TEST_CASE("anomaly mode sees sums of gradients overflow") {
   const std::string text = message_of([&] { (y * huge + y * huge).sum().backward(); });
   CAPTURE(text);
   CHECK(contains(text, "[mul]"));
-  CHECK(contains(text, "its sum of arriving gradients made a NaN or Inf"));
+  CHECK(contains(text, "its sum of arriving gradients made an infinity"));
   (w * huge).sum().backward();
   CHECK(contains(message_of([&] { (w * huge).sum().backward(); }), "the .grad() of a leaf"));
 }

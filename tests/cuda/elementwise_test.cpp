@@ -2,6 +2,8 @@
 #include "cuda/kernel_cases.h"
 #include "norma/cuda/kernels/elementwise_binary.h"
 #include "norma/cuda/kernels/elementwise_unary.h"
+#include "norma/ops/formulas/binary.h"
+#include "norma/ops/formulas/unary.h"
 
 namespace norma::test {
 namespace {
