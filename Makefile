@@ -98,9 +98,13 @@ benchmark: benchmark-program ## Time operations and a training step against this
 benchmark-pytorch: benchmark-program torch-packages ## Time the same in PyTorch (from PyPI, outside of the repository)
 	$(TORCH_VENV)/bin/python benchmarks/compare_pytorch.py --json build/benchmark/pytorch.json $(ARGS)
 
+.PHONY: needs-data
+needs-data:
+	@test -n '$(DATA)' || { echo 'this needs DATA=archive (make imdb-data fetches it)' >&2; exit 2; }
+
 .PHONY: benchmark-imdb
-benchmark-imdb: build ## Train all IMDb recipes on DATA with three seeds and hold them against their goals
-	$(PYTHON) benchmarks/imdb.py --data '$(DATA)' --program build/$(PRESET)/bin/imdb --json build/benchmark/imdb.json $(ARGS)
+benchmark-imdb: needs-data build ## Train all IMDb recipes on DATA with three seeds and hold them against their goals
+	$(PYTHON) benchmarks/imdb.py --data '$(abspath $(DATA))' --program build/$(PRESET)/bin/imdb --json build/benchmark/imdb.json $(ARGS)
 
 .PHONY: check-clients
 check-clients: build client-packages ## Check files with their Python readers (from PyPI); with DATA=archive, the real data, too

@@ -49,6 +49,8 @@ def main():
     parser.add_argument("--runs", type=pathlib.Path, default=pathlib.Path("build/benchmark/imdb"), help="folder of the runs")
     parser.add_argument("--json", type=pathlib.Path, help="write the results here")
     options = parser.parse_args()
+    if not pathlib.Path(options.data).exists():
+        parser.error(f"--data: {options.data!r} does not exist")
 
     results = []
     print("| recipe | seed | dev | test | in all | tokens/s | peak memory | revision | processor |")

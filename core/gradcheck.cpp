@@ -354,7 +354,7 @@ Tensor noncontiguous_copy(const Tensor& tensor) {
                              {.dtype = tensor.dtype(), .device = tensor.device()});
   Shape strides;
   for (std::int64_t i = tensor.dim() - 1; i >= 0; --i) strides.push_back(buffer.strides()[i]);
-  const Tensor view = make_view(buffer, tensor.shape(), strides, 1);
+  Tensor view = make_view(buffer, tensor.shape(), strides, 1);
   copy(view, tensor);
   return view;
 }

@@ -22,6 +22,7 @@ class Shape {
   Shape() = default;
   /// One entry: `x.sum(1)` is `x.sum({1})`, `zeros(3)` is `zeros({3})`.
   template <std::integral I>
+  // NOLINTNEXTLINE(google-explicit-constructor): a number stands for a shape where one is wanted
   requires(!std::same_as<I, bool>) Shape(I value) : Shape({static_cast<std::int64_t>(value)}) {}
   Shape(std::initializer_list<std::int64_t> values) : Shape(values.begin(), values.end()) {}
   explicit Shape(const std::vector<std::int64_t>& values) : Shape(values.begin(), values.end()) {}

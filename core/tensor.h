@@ -66,6 +66,7 @@ class Tensor {
   Tensor& operator=(Tensor&&) & noexcept = default;
   /// Assignment to a view that has no name writes into the storage, as in PyTorch: `x[0] = y` and
   /// `x.narrow(1, 0, 2) = 0.0` are copy_ and fill_.
+  // NOLINTNEXTLINE(bugprone-unhandled-self-assignment): copy_ of what is in its own memory is fine
   const Tensor& operator=(const Tensor& source) && { return copy_(source); }
   const Tensor& operator=(double value) && { return fill_(value); }
 

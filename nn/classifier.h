@@ -47,6 +47,9 @@ struct ClassifierConfig {
 /// Embeddings (tokens, plus hashed bigrams, plus learned positions), dropout, encoder, pooling,
 /// dropout, linear classifier.
 ///
+/// Without positions, the default of TransformerConfig, the order of tokens does not count: set
+/// `.positions` of the encoder to rope or learned.
+///
 /// The ngpt placement makes unit vectors of everything, so logits are multiplied by learned s_z
 /// [num_classes], which stand for 1 and are stored as 1 / sqrt(d_model) (Loshchilov et al. 2024).
 ///

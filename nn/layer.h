@@ -59,8 +59,9 @@ class HookedCall {
 template <class Derived>
 class Layer : public Module {
  public:
-  template <class... Args>
-  requires requires(Derived& self, Args&&... args) { self.forward(std::forward<Args>(args)...); }
+  // Self is Derived, but clang 14 looks at it only when it is complete.
+  template <class... Args, class Self = Derived>
+  requires requires(Self& self, Args&&... args) { self.forward(std::forward<Args>(args)...); }
   auto operator()(Args&&... args) {
     Derived& self = static_cast<Derived&>(*this);
     if (!has_hooks()) [[likely]]

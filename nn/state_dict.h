@@ -21,10 +21,12 @@ class StateDict {
     for (const Entry& entry : entries) insert(entry.first, entry.second);
   }
 
-  /// The tensors of a file: `StateDict(safetensors::load_file(path).tensors)`.
-  explicit StateDict(const std::map<std::string, Tensor>& tensors)
+  /// The tensors of a file: `model.load_state_dict(safetensors::load_file(path).tensors)`.
+  // NOLINTNEXTLINE(google-explicit-constructor): as in the other direction
+  StateDict(const std::map<std::string, Tensor>& tensors)
       : entries_(tensors.begin(), tensors.end()) {}
   /// `safetensors::save_file(model.state_dict(), path)`.
+  // NOLINTNEXTLINE(google-explicit-constructor)
   operator const std::vector<Entry>&() const { return entries_; }
 
   /// Adds an entry at the end; throws ValueError when the name is there already.

@@ -125,6 +125,10 @@ TransformerEncoder::TransformerEncoder(const TransformerConfig& options)
   register_module("norm", *norm);
 }
 
+std::string TransformerEncoder::extra_repr() const {
+  return fmt::format("positions={}", to_string(config.positions));
+}
+
 Tensor TransformerEncoder::forward(const Tensor& x, const Tensor& key_padding_mask) {
   for (const AnyNorm* own : {&embed_norm, &norm})
     if (*own) (*own)->use_padding(key_padding_mask);

@@ -79,6 +79,7 @@ class TransformerEncoder : public Layer<TransformerEncoder> {
  public:
   explicit TransformerEncoder(const TransformerConfig& config);
   Tensor forward(const Tensor& x, const Tensor& key_padding_mask = {});
+  std::string extra_repr() const override;
 
   const TransformerConfig config;
   ModuleList<TransformerBlock> layers;

@@ -75,7 +75,9 @@ void Optimizer::add_param_group(ParamGroup group) {
 void Optimizer::add_param_groups(const std::vector<ParamGroup>& groups) {
   std::for_each(groups.begin(), groups.end(),
                 [this](const auto& group) { add_param_group(group); });
-  check(!states_.empty(), name_, "an optimizer must have parameters; got none");
+  check(!states_.empty(), name_,
+        "an optimizer must have parameters; got none; a layer registers "
+        "its own in its constructor, by register_parameter and register_module");
 }
 
 void Optimizer::zero_grad(bool set_to_none) {

@@ -114,7 +114,7 @@ CUDA_MUTATIONS = [
     ("CUDA: rest of the mean ignored", FORWARD, "d = (d - centre) - «s.rest»;", "C(0)", ROW_TESTS),
     ("CUDA: rest of the mean of a streamed row ignored", FORWARD, "- centre) - «s.rest») * s.rstd", "C(0)", ROW_TESTS),
     ("CUDA: variance of a streamed row with the wrong divisor", FORWARD, "reciprocal_divisor<C>(«all.m2 / static_cast<C>(width)», p)", "all.m2 / static_cast<C>(width - 1)", ROW_TESTS),
-    ("CUDA: last column left out", FORWARD, "column = threadIdx.x; «column < width»; column += streaming_threads", "column + 1 < width", ROW_TESTS),
+    ("CUDA: last column left out", FORWARD, "column = threadIdx.x; «column < width»; column += threads", "column + 1 < width", ROW_TESTS),
     ("CUDA: dual norm without projection", "cuda/kernels/dual_norm.cu", "- of_row.mean_g) - «h * of_row.share»);", "C(0)", "CUDA: the dual norm*,CUDA: every option of the dual norm"),
     ("CUDA: derivative of tanh", "cuda/kernels/squash.cu", "return C(1) - «value * value»;", "value", "CUDA: DyT*,CUDA: every option of the element-wise norms"),
 ]

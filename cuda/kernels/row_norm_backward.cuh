@@ -163,13 +163,16 @@ __global__ void __launch_bounds__(G::threads)
   }
 }
 
+/// Half of the forward's, which would not have the registers for it.
+inline constexpr int backward_streaming_threads = 256;
+
 /// Rows of any width: one block a row, x and dy read twice. Without dweight and dbias.
 template <class T>
-__global__ void __launch_bounds__(streaming_threads)
+__global__ void __launch_bounds__(backward_streaming_threads)
     row_norm_backward_streaming_kernel(RowNormBackward<T> a) {
   using C = statistic_t<T>;
   using Kind = GeneralRow;
-  using Sum = GroupSum<streaming_threads, C>;
+  using Sum = GroupSum<backward_streaming_threads, C>;
   NORMA_SHARED(C, scratch, Sum::scratch_count);
   Sum sum(scratch);
   const RowNormParams& p = a.params;
@@ -188,7 +191,7 @@ __global__ void __launch_bounds__(streaming_threads)
     return convert<C>(a.dy[first + column]) * gain * slope_of<Kind>(h, p);
   };
   C sum_g = 0, sum_gh = 0;
-  for_each_column(width, [&](std::int64_t column) {
+  for_each_column<backward_streaming_threads>(width, [&](std::int64_t column) {
     const C h = (convert<C>(a.x[first + column]) - centre) * r;
     const C g = gradient(column, h);
     sum_g += g;
@@ -196,7 +199,7 @@ __global__ void __launch_bounds__(streaming_threads)
   });
   const RowGradient<C> row_parts = row_gradient<Kind>(sum_g, sum_gh, r, width, p, sum);
   DropoutMask mask(p.philox, p.dropout_p);
-  for_each_column(width, [&](std::int64_t column) {
+  for_each_column<backward_streaming_threads>(width, [&](std::int64_t column) {
     const C h = (convert<C>(a.x[first + column]) - centre) * r;
     C t = element_gradient<Kind>(gradient(column, h), h, row_parts, m, r, column, p);
     if (a.dsum != nullptr) t += convert<C>(a.dsum[first + column]);

@@ -172,9 +172,9 @@ inline constexpr int streaming_threads = 512;
 
 /// Calls use(column) for every column of the thread in a row of any width, neighbours next to each
 /// other.
-template <class Use>
+template <int threads = streaming_threads, class Use>
 __device__ __forceinline__ void for_each_column(std::int64_t width, const Use& use) {
-  for (std::int64_t column = threadIdx.x; column < width; column += streaming_threads) use(column);
+  for (std::int64_t column = threadIdx.x; column < width; column += threads) use(column);
 }
 
 /// Rows of any width: one block a row, read twice. Statistics are of the distances from the mean of

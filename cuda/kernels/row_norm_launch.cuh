@@ -26,7 +26,7 @@ int vector_width(std::int64_t width, std::initializer_list<const void*> pointers
 
 /// Calls use.operator()<Geometry>() with the smallest group that holds a row; false where none
 /// does.
-template <class T, int vec, class Use>
+template <class T, int vec, bool widest, class Use>
 bool with_geometry(std::int64_t width, const Use& use) {
   constexpr int full = full_vector<T>;
   const auto fits = [&]<class G>(G) {
@@ -34,23 +34,24 @@ bool with_geometry(std::int64_t width, const Use& use) {
     use.template operator()<G>();
     return true;
   };
-  // 32 elements of 16 bits, with their gradients, are more than the registers of 512 threads.
-  using Widest = std::conditional_t<sizeof(T) == 2, Geometry<1024, 2 * full, vec, 1>,
-                                    Geometry<512, 4 * full, vec, 1>>;
-  return fits(Geometry<8, full, vec, 4>{}) || fits(Geometry<32, full, vec, 4>{}) ||
-         fits(Geometry<32, 4 * full, vec, 1>{}) || fits(Geometry<256, 4 * full, vec, 1>{}) ||
-         fits(Widest{});
+  if (fits(Geometry<8, full, vec, 4>{}) || fits(Geometry<32, full, vec, 4>{}) ||
+      fits(Geometry<32, 4 * full, vec, 1>{}) || fits(Geometry<256, 4 * full, vec, 1>{}))
+    return true;
+  if constexpr (widest)
+    return fits(Geometry<512, 4 * full, vec, 1>{});
+  else
+    return false;
 }
 /// Single 16-bit elements, of odd lengths and addresses, are for the general kernels alone, pairs
 /// for the others: kernels of many small accesses take nvcc the longest.
-template <class T, bool general, class Use>
+template <class T, bool general, bool widest, class Use>
 bool with_geometry(int vec, std::int64_t width, const Use& use) {
   if constexpr (sizeof(T) < 8)
-    if (vec == full_vector<T>) return with_geometry<T, full_vector<T>>(width, use);
+    if (vec == full_vector<T>) return with_geometry<T, full_vector<T>, widest>(width, use);
   if constexpr (sizeof(T) == 2 && !general)
-    return with_geometry<T, 2>(width, use);
+    return with_geometry<T, 2, widest>(width, use);
   else
-    return with_geometry<T, 1>(width, use);
+    return with_geometry<T, 1, widest>(width, use);
 }
 
 /// Whether the kernels for LayerNorm and RMSNorm do: one row of weights as wide as the rows.
@@ -92,7 +93,7 @@ void row_norm_forward(const RowNormForward<T>& a, void* stream) {
   const Path path = path_of<T>(s, a.params, {a.x, a.residual, a.out, a.sum}, {a.weight, a.bias});
   bool done = false;
   with_kind(path.simple, a.params.centred, [&]<class Kind>() {
-    done = with_geometry<T, Kind::general>(path.vec, s.width, [&]<class G>() {
+    done = with_geometry<T, Kind::general, true>(path.vec, s.width, [&]<class G>() {
       device::launch({.name = "row_norm_forward",
                       .grid = {blocks_for(s.rows, G::block_rows)},
                       .block = {G::threads},
@@ -126,26 +127,29 @@ void row_norm_backward(const RowNormBackward<T>& a, void* stream) {
     return a.workspace + (a.dweight != nullptr ? s.weight_rows * count * s.width : 0);
   };
   with_kind(path.simple, a.params.centred, [&]<class Kind>() {
-    const bool resident = with_geometry<T, Kind::general>(path.vec, s.width, [&]<class G>() {
-      constexpr bool accumulates = !Kind::general && G::group <= 256;
-      if (!wants_rows && !(accumulates && wants_sums)) return;
-      std::int64_t blocks = blocks_for(s.rows, G::block_rows);
-      if (accumulates && wants_sums) {
-        blocks = std::min(blocks, persistent_blocks(s));
-        parts = blocks;
-      }
-      device::launch({.name = "row_norm_backward",
-                      .grid = {static_cast<unsigned>(blocks)},
-                      .block = {G::threads},
-                      .stream = stream},
-                     row_norm_backward_kernel<T, Kind, G>, a,
-                     parts > 0 && a.dweight != nullptr ? a.workspace : nullptr,
-                     parts > 0 && a.dbias != nullptr ? bias_area(parts) : nullptr);
-    });
+    // 32 elements of 16 bits, beside as many of dy, are more than the registers of 512 threads.
+    constexpr bool widest = sizeof(T) != 2;
+    const bool resident =
+        with_geometry<T, Kind::general, widest>(path.vec, s.width, [&]<class G>() {
+          constexpr bool accumulates = !Kind::general && G::group <= 256;
+          if (!wants_rows && !(accumulates && wants_sums)) return;
+          std::int64_t blocks = blocks_for(s.rows, G::block_rows);
+          if (accumulates && wants_sums) {
+            blocks = std::min(blocks, persistent_blocks(s));
+            parts = blocks;
+          }
+          device::launch({.name = "row_norm_backward",
+                          .grid = {static_cast<unsigned>(blocks)},
+                          .block = {G::threads},
+                          .stream = stream},
+                         row_norm_backward_kernel<T, Kind, G>, a,
+                         parts > 0 && a.dweight != nullptr ? a.workspace : nullptr,
+                         parts > 0 && a.dbias != nullptr ? bias_area(parts) : nullptr);
+        });
     if (!resident && wants_rows)
       device::launch({.name = "row_norm_backward_streaming",
                       .grid = {static_cast<unsigned>(s.rows)},
-                      .block = {streaming_threads},
+                      .block = {backward_streaming_threads},
                       .stream = stream},
                      row_norm_backward_streaming_kernel<T>, a);
   });

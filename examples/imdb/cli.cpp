@@ -10,6 +10,7 @@
 #include <iostream>
 #include <new>
 
+#include "imdb/command_support.h"
 #include "imdb/commands.h"
 #include "imdb/files.h"
 #include "imdb/metrics.h"
@@ -170,6 +171,19 @@ void finish_output() {
     throw WriteError("write", "cannot write to standard output");
 }
 
+// CLI11 itself only says that a subcommand is missing.
+void check_command(const CLI::App& app, const std::string& word) {
+  if (word.empty() || word.front() == '-') return;
+  std::string names;
+  for (const CLI::App* command : app.get_subcommands([](const CLI::App*) { return true; })) {
+    if (command->get_name() == word) return;
+    names += (names.empty() ? "" : ", ") + command->get_name();
+  }
+  throw norma::ValueError(
+      "imdb", fmt::format("the command must be one of {}; got {}; `imdb --help` explains them",
+                          names, word));
+}
+
 int report_error(const std::string& message, int code) {
   std::string line = message;
   std::replace(line.begin(), line.end(), '\n', ' ');
@@ -196,7 +210,9 @@ int run_cli(int argc, const char* const* argv) {
     add_train(app, train);
     add_model_commands(app, model);
     add_baseline(app, baseline);
+    set_program_name(argv[0]);
     try {
+      check_command(app, argc > 1 ? argv[1] : "");
       app.parse(argc, argv);
     } catch (const CLI::Success& request) {  // --help, --version
       app.exit(request);

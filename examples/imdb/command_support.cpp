@@ -42,6 +42,15 @@ norma::Device make_device(const std::string& name) {
   return device;
 }
 
+namespace {
+std::string& program() {
+  static std::string name = "imdb";
+  return name;
+}
+}  // namespace
+void set_program_name(const std::string& name) { program() = name; }
+const std::string& program_name() { return program(); }
+
 void say(const std::string& line) { std::fprintf(stderr, "%s\n", line.c_str()); }
 
 std::vector<std::pair<std::string, std::string>> environment_facts(std::int64_t threads) {

@@ -22,6 +22,10 @@ int set_threads(std::int64_t threads);
 /// lacks it.
 norma::Device make_device(const std::string& name);
 
+/// The program as it was called, for commands that people paste.
+void set_program_name(const std::string& name);
+const std::string& program_name();
+
 /// A line on standard error.
 void say(const std::string& line);
 
