@@ -43,7 +43,7 @@ struct RowNorm : Function<RowNorm<Rule>> {
     const RowNormParams& p = rule.params;
     const bool recording = ctx.is_recording();
     const std::int64_t rows = layout.rows[0];
-    const Tensor out = empty_like(x);
+    Tensor out = empty_like(x);
     const Tensor mean = row_statistic(x, rows, recording && (p.centred || p.compressed));
     const Tensor rstd = row_statistic(x, rows, recording);
     backend(x).row_norm(as_matrix(x, layout.rows), Tensor(), as_matrix(weight, layout.weight),

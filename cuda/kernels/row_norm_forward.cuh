@@ -145,26 +145,27 @@ __global__ void __launch_bounds__(G::threads) row_norm_forward_kernel(RowNormFor
     const C centre = Kind::centred(p) ? s.mean : C(0);
     const std::int64_t weight_row = Kind::general ? weight_row_offset(row, a.shape, p) : 0;
     const std::int64_t segment = Kind::general ? a.shape.segment() : 1;
-    device::Vector<T, G::vec> out[G::vectors];
-    for_each_element(width, place, [&](int v, int e, std::int64_t column) {
-      C d = convert<C>(x[k].vectors[v][e]);
-      if (Kind::centred(p)) d = (d - centre) - s.rest;
-      C y = shaped<T, Kind::general>(d * s.rstd, p);
-      if constexpr (Kind::general) {
-        const std::int64_t i = weight_row + column / segment;
-        y *= a.weight != nullptr ? gain_of(convert<C>(a.weight[i]), p) : static_cast<C>(p.scale);
-        if (a.bias != nullptr) y += static_cast<C>(p.scale) * convert<C>(a.bias[i]);
-      } else {
-        y *= a.weight != nullptr ? gain_of(convert<C>(weight.vectors[v][e]), p)
-                                 : static_cast<C>(p.scale);
-        if (a.bias != nullptr) y += static_cast<C>(p.scale) * convert<C>(bias.vectors[v][e]);
+    // One vector after the other: a whole row of results would not fit beside x.
+    for_each_vector(width, place, [&](int v, std::int64_t column) {
+      device::Vector<T, G::vec> out;
+      NORMA_UNROLL
+      for (int e = 0; e < G::vec; ++e) {
+        C d = convert<C>(x[k].vectors[v][e]);
+        if (Kind::centred(p)) d = (d - centre) - s.rest;
+        C y = shaped<T, Kind::general>(d * s.rstd, p);
+        if constexpr (Kind::general) {
+          const std::int64_t i = weight_row + (column + e) / segment;
+          y *= a.weight != nullptr ? gain_of(convert<C>(a.weight[i]), p) : static_cast<C>(p.scale);
+          if (a.bias != nullptr) y += static_cast<C>(p.scale) * convert<C>(a.bias[i]);
+        } else {
+          y *= a.weight != nullptr ? gain_of(convert<C>(weight.vectors[v][e]), p)
+                                   : static_cast<C>(p.scale);
+          if (a.bias != nullptr) y += static_cast<C>(p.scale) * convert<C>(bias.vectors[v][e]);
+        }
+        out[e] = convert<T>(y);
       }
-      out[v][e] = convert<T>(y);
+      device::store<G::vec>(a.out + row * width + column, out);
     });
-    NORMA_UNROLL
-    for (int v = 0; v < G::vectors; ++v)
-      if (place.column(v) < width)
-        device::store<G::vec>(a.out + row * width + place.column(v), out[v]);
   }
 }
 

@@ -171,7 +171,8 @@ template <RowKind kind, class C, class T, class Gradient, class Out>
 [[gnu::always_inline]] inline void row_gradient(const T* x, std::int64_t width, C mean, C r,
                                                 const RowNormParams& p, const Gradient& gradient,
                                                 Out* out) {
-  const auto [mean_g, share] = row_gradient_sums<kind, C>(x, width, mean, r, p, gradient);
+  const RowGradient<C> sums = row_gradient_sums<kind, C>(x, width, mean, r, p, gradient);
+  const C mean_g = sums.mean_g, share = sums.share;
   const std::int64_t projected = kind == RowKind::plain ? p.statistic_width : width;
 #pragma omp simd
   for (std::int64_t i = 0; i < projected; ++i) {
