@@ -51,7 +51,7 @@ MUTATIONS = [
     ("factor r forgotten", ROW, "out[i] = static_cast<Out>(«r» * ((gradient(i)", "C(1)", "norm"),
     ("mean of g not removed from rows taken together", KERNEL, "centred ? «sums.mean_g» : C(0);", "C(0)", "layer_norm"),
     ("projection dropped from rows taken together", KERNEL, "mean_g) - «h * sums.share»)", "C(0)", "norm"),
-    ("weight gradient of the second row of two dropped", KERNEL, "weight_sum += «d * h»;", "(k == 1 ? C(0) : d * h)", "norm"),
+    ("weight gradient of the second row of two dropped", KERNEL, "weight_sum += d * «h»;", "(k == 1 ? C(0) : h)", "norm"),
     ("last row of an odd number dropped", KERNEL, "if («k < count»)\n      finish_rows<kind, 1>", "false", "norm"),
     # gain, shift and their gradients
     ("unit offset forgotten", KERNEL, "return scale * «(offset + w)»;", "w", "norm"),
