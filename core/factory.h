@@ -1,7 +1,7 @@
 // Factories: new tensors. Names and defaults as in PyTorch, but for `full`, whose dtype is float32
-// whatever the value is. Errors: ShapeError for a negative size, or more bytes than an address
-// counts; DeviceError for a device that is not there; ValueError or DTypeError for values that the
-// dtype cannot hold; AutogradError for requires_grad of integers; OutOfMemoryError.
+// whatever the value is. Errors: ShapeError for a negative size, or 2^63 elements and more;
+// DeviceError for a device that is not there; DTypeError for random numbers that the dtype does not
+// have; AutogradError for requires_grad of integers; OutOfMemoryError.
 //
 //     Tensor w = randn({128, 64}, {.dtype = float64, .requires_grad = true});
 //     Tensor x = tensor({{1.0, 2.0}, {3.0, 4.0}});

@@ -2,9 +2,10 @@
 // PyTorch.
 //
 // Indices are int64 (or int32, which is converted). Errors: IndexError for an index out of range,
-// with the bad value and its position; DTypeError for indices that are no integers; ShapeError for
-// a `dim` or shapes that do not fit; DeviceError for operands on several devices. Backward is
-// deterministic: sums run in a fixed order, whatever the number of threads.
+// with the bad value and its position, and for a `dim` out of range; DTypeError for indices that
+// are no integers; ShapeError for shapes that do not fit; DeviceError for operands on several
+// devices; ValueError for nothing to join. Backward is deterministic: sums run in a fixed order,
+// whatever the number of threads.
 #pragma once
 
 #include <optional>

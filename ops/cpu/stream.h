@@ -5,7 +5,6 @@
 #include <unistd.h>
 
 #include <cstdint>
-#include <cstring>
 
 #ifdef __AVX__
 #include <immintrin.h>
@@ -63,13 +62,5 @@ class RowStream {
   std::int64_t width_;
   bool streams_;
 };
-
-/// Asks for a row while the one before it is calculated: the hardware's own prefetching stops at
-/// the end of a page.
-template <class T>
-inline void prefetch(const T* x, std::int64_t count) {
-  constexpr std::int64_t line = 64 / sizeof(T);
-  for (std::int64_t i = 0; i < count; i += line) __builtin_prefetch(x + i);
-}
 
 }  // namespace norma::cpu_kernels
