@@ -7,8 +7,21 @@
 #include "norma/ops/rope.h"
 
 #include <cmath>
+#include <tuple>
 
 namespace norma::nn {
+
+namespace {
+
+/// Which of `keys` positions each of the last `queries` sees: bool [queries, keys].
+Tensor causal_mask(std::int64_t queries, std::int64_t keys, const Device& device) {
+  const TensorOptions options{.dtype = int64, .device = device};
+  const Tensor query =
+      arange(static_cast<double>(keys - queries), static_cast<double>(keys), 1.0, options);
+  return arange(static_cast<double>(keys), options) <= query.unsqueeze(1);
+}
+
+}  // namespace
 
 AttentionConfig AttentionConfig::resolved() const {
   constexpr const char* name = "MultiheadAttention";
@@ -97,25 +110,31 @@ Tensor MultiheadAttention::split_heads(const Tensor& x, std::int64_t heads,
   return (norm ? (*norm)(split) : split).transpose(1, 2);
 }
 
-Tensor MultiheadAttention::rotate(const Tensor& x) {
-  const std::int64_t length = x.size(2);
+Tensor MultiheadAttention::rotate(const Tensor& x, std::int64_t offset) {
+  const std::int64_t length = x.size(2), end = offset + length;
   const DType dtype = x.dtype() == float64 ? float64 : float32;
-  const bool usable = rope_tables_.cos.defined() && rope_tables_.cos.size(0) >= length &&
+  const bool usable = rope_tables_.cos.defined() && rope_tables_.cos.size(0) >= end &&
                       rope_tables_.cos.dtype() == dtype && rope_tables_.cos.device() == x.device();
+  // Decoding asks for one position more each time: tables for some to come.
   if (!usable)
-    rope_tables_ = rope_tables(length, config.head_dim, config.rope_theta, 0,
+    rope_tables_ = rope_tables(offset > 0 ? 2 * end : end, config.head_dim, config.rope_theta, 0,
                                {.dtype = dtype, .device = x.device()});
-  return apply_rope(x, rope_tables_.cos.narrow(0, 0, length),
-                    rope_tables_.sin.narrow(0, 0, length));
+  return apply_rope(x, rope_tables_.cos.narrow(0, offset, length),
+                    rope_tables_.sin.narrow(0, offset, length));
 }
 
-Tensor MultiheadAttention::forward(const Tensor& x, const Tensor& key_padding_mask) {
+Tensor MultiheadAttention::forward(const Tensor& x, const Tensor& key_padding_mask,
+                                   KeyValueCache* cache) {
   check<ShapeError>(x.dim() == 3 && x.size(2) == config.d_model, "MultiheadAttention",
                     "x must be [batch, length, d_model = {}]; got {}", config.d_model, x.shape());
   if (key_padding_mask.defined())
     check<ShapeError>(key_padding_mask.shape() == Shape{x.size(0), x.size(1)}, "MultiheadAttention",
                       "key_padding_mask must be [batch, length] of x {}; got {}", x.shape(),
                       key_padding_mask.shape());
+  check<ValueError>(cache == nullptr || (config.causal && !key_padding_mask.defined()),
+                    "MultiheadAttention",
+                    "a cache must be that of causal attention without key_padding_mask; got {}",
+                    config.causal ? "a mask" : "causal = false");
   const QKStage stage = qk_stage(config.qk_form);
   const AnyNorm none;
   const auto at = [&](QKStage wanted, const AnyNorm& norm) -> const AnyNorm& {
@@ -126,18 +145,24 @@ Tensor MultiheadAttention::forward(const Tensor& x, const Tensor& key_padding_ma
                          at(QKStage::heads, q_norm));
   Tensor k = split_heads(apply(at(QKStage::projection, k_norm), k_proj(x)), config.num_kv_heads,
                          at(QKStage::heads, k_norm));
-  const Tensor v = split_heads(v_proj(x), config.num_kv_heads, v_norm);
+  Tensor v = split_heads(v_proj(x), config.num_kv_heads, v_norm);
+  const std::int64_t past = cache != nullptr ? cache->length() : 0;
   if (config.rope) {
-    q = rotate(q);
-    k = rotate(k);
+    q = rotate(q, past);
+    k = rotate(k, past);
   }
   q = apply(at(QKStage::rotated, q_norm), q);
   k = apply(at(QKStage::rotated, k_norm), k);
   if (qk_scale.defined()) q = q * qk_scale;
+  if (cache != nullptr) std::tie(k, v) = cache->append(k, v);
+  // is_causal counts from the first key. One query behind the cache sees all there is.
+  Tensor mask;
+  if (past > 0 && q.size(2) > 1) mask = causal_mask(q.size(2), k.size(2), x.device());
   const Tensor heads =
       scaled_dot_product_attention(q, k, v,
-                                   {.dropout_p = is_training() ? config.dropout : 0.0,
-                                    .is_causal = config.causal,
+                                   {.attn_mask = mask,
+                                    .dropout_p = is_training() ? config.dropout : 0.0,
+                                    .is_causal = config.causal && past == 0,
                                     .scale = qk_score_scale(config.qk_form, config.head_dim),
                                     .enable_gqa = config.num_kv_heads != config.num_heads,
                                     .key_padding_mask = key_padding_mask,

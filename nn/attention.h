@@ -2,6 +2,7 @@
 // soft cap.
 #pragma once
 
+#include "norma/nn/kv_cache.h"
 #include "norma/nn/linear.h"
 #include "norma/nn/norm.h"
 #include "norma/nn/qk_norm.h"
@@ -40,11 +41,18 @@ struct AttentionConfig {
 /// k_norm.
 ///
 /// `key_padding_mask` [batch, length] bool: true = no query sees this position. A query that sees
-/// no key gets zeros. Errors: ValueError that names the fields; ShapeError, DTypeError for inputs.
+/// no key gets zeros.
+///
+/// With a `cache` x continues the positions that the cache holds, and the cache takes it up; for
+/// causal attention, without a mask.
+///
+/// Errors: ValueError that names the fields; ShapeError, DTypeError for inputs; those of
+/// KeyValueCache.
 class MultiheadAttention : public Layer<MultiheadAttention> {
  public:
   explicit MultiheadAttention(const AttentionConfig& config);
-  Tensor forward(const Tensor& x, const Tensor& key_padding_mask = {});
+  Tensor forward(const Tensor& x, const Tensor& key_padding_mask = {},
+                 KeyValueCache* cache = nullptr);
   std::string extra_repr() const override;
 
   const AttentionConfig config;  ///< with the zeros resolved
@@ -58,9 +66,10 @@ class MultiheadAttention : public Layer<MultiheadAttention> {
   /// [batch, length, heads * head_dim] to [batch, heads, length, head_dim], normalized where there
   /// is a norm.
   Tensor split_heads(const Tensor& x, std::int64_t heads, const AnyNorm& norm) const;
-  Tensor rotate(const Tensor& x);
+  /// The rotation of positions `offset` … offset + length - 1.
+  Tensor rotate(const Tensor& x, std::int64_t offset);
 
-  RopeTables rope_tables_;  ///< for the longest input so far
+  RopeTables rope_tables_;  ///< for the longest text so far
 };
 
 }  // namespace norma::nn

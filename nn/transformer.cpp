@@ -24,6 +24,7 @@ AttentionConfig attention_config(const TransformerConfig& config) {
           .rope_theta = config.rope_theta,
           .qk_norm = config.qk_norm,
           .qk_form = qk_form(config),
+          .qk_norm_eps = config.eps.value_or(AttentionConfig{}.qk_norm_eps),
           .inner_norm = inside.heads ? config.norm : NormKind::none,
           .inner_norm_eps = config.eps,
           .head_scale = inside.head_scale,
@@ -44,18 +45,10 @@ FeedForwardConfig feed_forward_config(const TransformerConfig& config) {
           .unit_scale = inside.unit};
 }
 
-/// DeepNorm and SubLN: initial values of the feed-forward, v_proj and o_proj times `gain`.
-void scale_initial_values(MultiheadAttention& attention, FeedForward& mlp, double gain) {
-  if (gain == 1.0) return;
-  const NoGradGuard no_grad;
-  const auto scale = [gain](Linear& linear) {
-    linear.weight.copy_(linear.weight * gain);
-    if (linear.bias.defined()) linear.bias.copy_(linear.bias * gain);
-  };
-  scale(attention.v_proj);
-  scale(attention.o_proj);
-  for (Module* child : mlp.children())
-    if (auto* linear = dynamic_cast<Linear*>(child)) scale(*linear);
+std::string norm_name(const TransformerConfig& config, const std::string& name) {
+  if (config.llama_names && name == "norm1") return "input_layernorm";
+  if (config.llama_names && name == "norm2") return "post_attention_layernorm";
+  return name;
 }
 
 const TransformerConfig& validated(const TransformerConfig& config) {
@@ -97,17 +90,33 @@ TransformerBlock::TransformerBlock(const TransformerConfig& config, std::int64_t
                                                    .accumulated = std::move(accumulated)})) {
   register_module("self_attn", self_attn);
   register_module("mlp", mlp);
-  for (const auto& [name, part] : placement_->parts()) register_module(name, *part);
+  for (const auto& [name, part] : placement_->parts())
+    register_module(norm_name(config, name), *part);
   register_module("dropout", dropout);
-  scale_initial_values(self_attn, mlp, residual_gain(config.placement, config.num_layers));
+  initial_gain_ = residual_gain(config.placement, config.num_layers);
+  scale_initial_values();
   for (Module* module : modules())
     if (auto* norm = dynamic_cast<Norm*>(module)) norms_.push_back(norm);
 }
 
-Tensor TransformerBlock::forward(const Tensor& x, const Tensor& key_padding_mask) {
+void TransformerBlock::scale_initial_values() {
+  if (initial_gain_ == 1.0) return;
+  const NoGradGuard no_grad;
+  const auto scale = [this](Linear& linear) {
+    linear.weight.copy_(linear.weight * initial_gain_);
+    if (linear.bias.defined()) linear.bias.copy_(linear.bias * initial_gain_);
+  };
+  scale(self_attn.v_proj);
+  scale(self_attn.o_proj);
+  for (Module* child : mlp.children())
+    if (auto* linear = dynamic_cast<Linear*>(child)) scale(*linear);
+}
+
+Tensor TransformerBlock::forward(const Tensor& x, const Tensor& key_padding_mask,
+                                 KeyValueCache* cache) {
   for (Norm* norm : norms_) norm->use_padding(key_padding_mask);
   return placement_->forward(
-      x, [&](const Tensor& h) { return dropout(self_attn(h, key_padding_mask)); },
+      x, [&](const Tensor& h) { return dropout(self_attn(h, key_padding_mask, cache)); },
       [&](const Tensor& h) { return dropout(mlp(h)); });
 }
 
@@ -129,12 +138,20 @@ std::string TransformerEncoder::extra_repr() const {
   return fmt::format("positions={}", to_string(config.positions));
 }
 
-Tensor TransformerEncoder::forward(const Tensor& x, const Tensor& key_padding_mask) {
+Tensor TransformerEncoder::forward(const Tensor& x, const Tensor& key_padding_mask,
+                                   DecoderCache* cache) {
   for (const AnyNorm* own : {&embed_norm, &norm})
     if (*own) (*own)->use_padding(key_padding_mask);
   Tensor h = embed_norm ? (*embed_norm)(x) : x;
   if (accumulated_) *accumulated_ = h;
-  for (TransformerBlock& layer : layers) h = layer(h, key_padding_mask);
+  if (cache != nullptr) {
+    if (cache->layers.empty()) cache->layers.resize(layers.size());
+    check<ValueError>(cache->layers.size() == layers.size(), "TransformerEncoder",
+                      "a cache must have as many layers as the model; got {} and {}",
+                      cache->layers.size(), layers.size());
+  }
+  for (std::size_t i = 0; i < layers.size(); ++i)
+    h = layers[i](h, key_padding_mask, cache != nullptr ? &cache->layers[i] : nullptr);
   if (!norm) return h;
   if (!accumulated_) return (*norm)(h);
   return h + (*norm)(std::exchange(*accumulated_, Tensor()));

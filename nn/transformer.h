@@ -46,22 +46,28 @@ struct TransformerConfig {
   QKNorm qk_form = QKNorm::none;  ///< a published form instead of qk_norm
   double softcap = 0.0;
   bool causal = false;
-  bool bias = true;  ///< of the linear layers
+  bool bias = true;          ///< of the linear layers
+  bool llama_names = false;  ///< norm1, norm2 as input_layernorm, post_attention_layernorm
 
   /// Throws ValueError that names the fields of an impossible combination.
   void validate() const;
 };
 
 /// One block: self_attn and mlp, each with dropout on its output, joined by the norms of the
-/// placement ("norm1", "norm2").
+/// placement ("norm1", "norm2"; with llama_names as HF Llama has them).
 class TransformerBlock : public Layer<TransformerBlock> {
  public:
   /// `layer`: index of this block in a stack of config.num_layers; `accumulated`: see
   /// PlacementContext.
   explicit TransformerBlock(const TransformerConfig& config, std::int64_t layer = 0,
                             std::shared_ptr<Tensor> accumulated = nullptr);
-  /// x [batch, length, d_model]; key_padding_mask [batch, length] bool, true = padding.
-  Tensor forward(const Tensor& x, const Tensor& key_padding_mask = {});
+  /// x [batch, length, d_model]; key_padding_mask [batch, length] bool, true = padding; cache as in
+  /// MultiheadAttention.
+  Tensor forward(const Tensor& x, const Tensor& key_padding_mask = {},
+                 KeyValueCache* cache = nullptr);
+  /// DeepNorm and SubLN: multiplies the values of the feed-forward, v_proj and o_proj by the gain
+  /// of the placement. The constructor does; whoever sets other initial values does it after that.
+  void scale_initial_values();
 
   MultiheadAttention self_attn;
   FeedForward mlp;
@@ -70,6 +76,7 @@ class TransformerBlock : public Layer<TransformerBlock> {
  private:
   std::unique_ptr<Placement> placement_;
   std::vector<Norm*> norms_;  // all in this block
+  double initial_gain_ = 1.0;
 };
 
 /// config.num_layers blocks ("layers.0", …), then a norm ("norm") where the placement needs one,
@@ -78,7 +85,8 @@ class TransformerBlock : public Layer<TransformerBlock> {
 class TransformerEncoder : public Layer<TransformerEncoder> {
  public:
   explicit TransformerEncoder(const TransformerConfig& config);
-  Tensor forward(const Tensor& x, const Tensor& key_padding_mask = {});
+  Tensor forward(const Tensor& x, const Tensor& key_padding_mask = {},
+                 DecoderCache* cache = nullptr);
   std::string extra_repr() const override;
 
   const TransformerConfig config;
