@@ -2,73 +2,128 @@
 #pragma once
 
 #include <cstdint>
+#include <cstring>
 #include <limits>
 #include <utility>
 
 namespace norma::cpu_kernels {
 
-// Always inlined: out of line GCC keeps the partial sums in memory, which is ten times slower.
+// Vectors by GCC's and clang's extension, not by `omp simd reduction`: that adds the lanes one by
+// one at the end of each row, which costs as much as a row of 256. Always inlined: out of line GCC
+// keeps the partial sums in memory, which is ten times slower.
 
-/// Sum of term(0) … term(count - 1) in C. Four interleaved vectors of partial sums: one would wait
-/// for each addition, and many partial sums lose fewer bits.
-template <class C, class Term>
-[[gnu::always_inline]] inline C row_sum(std::int64_t count, Term term) {
-  const std::int64_t quarter = count / 4;
-  C s0 = 0, s1 = 0, s2 = 0, s3 = 0;
-#pragma omp simd reduction(+ : s0, s1, s2, s3)
-  for (std::int64_t i = 0; i < quarter; ++i) {
-    s0 += term(i);
-    s1 += term(quarter + i);
-    s2 += term(2 * quarter + i);
-    s3 += term(3 * quarter + i);
+/// 32 bytes of C on every machine, so that sums do not depend on the width of its registers.
+template <class C>
+struct Lanes {
+  static constexpr std::int64_t count = 32 / std::int64_t{sizeof(C)};
+  using Vector [[gnu::vector_size(32)]] = C;
+};
+
+// What two lanes become.
+struct Sum {
+  template <class C>
+  C operator()(C a, C b) const {
+    return a + b;
   }
-  for (std::int64_t i = 4 * quarter; i < count; ++i) s0 += term(i);
-  return (s0 + s1) + (s2 + s3);
+};
+/// `a` where b is NaN.
+struct Larger {
+  template <class C>
+  C operator()(C a, C b) const {
+    return b > a ? b : a;
+  }
+};
+
+/// Lane k: value(first + k) combined with value(first + lanes + k). Two, for a plain load of one
+/// vector becomes a memcpy that GCC splits, and the load of the halves' whole has to wait for it.
+template <class C, class Combine, class Value>
+[[gnu::always_inline]] inline typename Lanes<C>::Vector two_vectors(std::int64_t first,
+                                                                    const Value& value) {
+  constexpr std::int64_t count = Lanes<C>::count;
+  C lanes[count];
+#pragma omp simd
+  for (std::int64_t k = 0; k < count; ++k)
+    lanes[k] = Combine()(value(first + k), value(first + count + k));
+  typename Lanes<C>::Vector vector;
+  std::memcpy(&vector, lanes, sizeof vector);
+  return vector;
 }
 
-/// Two sums over one row in one pass.
-template <class C, class First, class Second>
-[[gnu::always_inline]] inline std::pair<C, C> row_sums(std::int64_t count, First first,
-                                                       Second second) {
-  const std::int64_t half = count / 2;
-  C a0 = 0, a1 = 0, b0 = 0, b1 = 0;
-#pragma omp simd reduction(+ : a0, a1, b0, b1)
-  for (std::int64_t i = 0; i < half; ++i) {
-    a0 += first(i);
-    a1 += first(half + i);
-    b0 += second(i);
-    b1 += second(half + i);
+/// All lanes in one: halves with halves.
+template <class C, class Combine>
+[[gnu::always_inline]] inline C across(typename Lanes<C>::Vector v) {
+  const Combine combine;
+  if constexpr (Lanes<C>::count == 8) {
+    v = combine(v, __builtin_shufflevector(v, v, 4, 5, 6, 7, 0, 1, 2, 3));
+    v = combine(v, __builtin_shufflevector(v, v, 2, 3, 0, 1, 6, 7, 4, 5));
+    v = combine(v, __builtin_shufflevector(v, v, 1, 0, 3, 2, 5, 4, 7, 6));
+  } else {
+    static_assert(Lanes<C>::count == 4);
+    v = combine(v, __builtin_shufflevector(v, v, 2, 3, 0, 1));
+    v = combine(v, __builtin_shufflevector(v, v, 1, 0, 3, 2));
   }
-  if (count % 2 != 0) {
-    a0 += first(count - 1);
-    b0 += second(count - 1);
+  return v[0];
+}
+
+/// value(0) … value(count - 1) combined, from `neutral` on. Two vectors of partial results: one
+/// would wait for each step, and many partial sums lose fewer bits.
+template <class C, class Combine, class Value>
+[[gnu::always_inline]] inline C row_reduce(std::int64_t count, C neutral, const Value& value) {
+  constexpr std::int64_t step = 2 * Lanes<C>::count;
+  using Vector = typename Lanes<C>::Vector;
+  const Combine combine;
+  Vector v0 = Vector{} + neutral, v1 = v0;
+  std::int64_t i = 0;
+  for (; i + 2 * step <= count; i += 2 * step) {
+    v0 = combine(v0, two_vectors<C, Combine>(i, value));
+    v1 = combine(v1, two_vectors<C, Combine>(i + step, value));
   }
-  return {a0 + a1, b0 + b1};
+  if (i + step <= count) {
+    v0 = combine(v0, two_vectors<C, Combine>(i, value));
+    i += step;
+  }
+  C rest = neutral;
+  for (; i < count; ++i) rest = combine(rest, value(i));
+  return combine(across<C, Combine>(combine(v0, v1)), rest);
+}
+
+/// Sum of term(0) … term(count - 1) in C.
+template <class C, class Term>
+[[gnu::always_inline]] inline C row_sum(std::int64_t count, const Term& term) {
+  return row_reduce<C, Sum>(count, C(0), term);
 }
 
 /// Largest of value(0) … value(count - 1); -inf over none. NaN is passed over: it comes out of the
 /// sum that follows.
 template <class C, class Value>
-[[gnu::always_inline]] inline C row_max(std::int64_t count, Value value) {
-  const std::int64_t quarter = count / 4;
-  constexpr C lowest = -std::numeric_limits<C>::infinity();
-  C m0 = lowest, m1 = lowest, m2 = lowest, m3 = lowest;
-#pragma omp simd reduction(max : m0, m1, m2, m3)
-  for (std::int64_t i = 0; i < quarter; ++i) {
-    const C v0 = value(i), v1 = value(quarter + i);
-    const C v2 = value(2 * quarter + i), v3 = value(3 * quarter + i);
-    m0 = v0 > m0 ? v0 : m0;
-    m1 = v1 > m1 ? v1 : m1;
-    m2 = v2 > m2 ? v2 : m2;
-    m3 = v3 > m3 ? v3 : m3;
+[[gnu::always_inline]] inline C row_max(std::int64_t count, const Value& value) {
+  return row_reduce<C, Larger>(count, -std::numeric_limits<C>::infinity(), value);
+}
+
+/// Two sums over one row in one pass.
+template <class C, class First, class Second>
+[[gnu::always_inline]] inline std::pair<C, C> row_sums(std::int64_t count, const First& first,
+                                                       const Second& second) {
+  constexpr std::int64_t step = 2 * Lanes<C>::count;
+  typename Lanes<C>::Vector a0{}, a1{}, b0{}, b1{};
+  std::int64_t i = 0;
+  for (; i + 2 * step <= count; i += 2 * step) {
+    a0 += two_vectors<C, Sum>(i, first);
+    b0 += two_vectors<C, Sum>(i, second);
+    a1 += two_vectors<C, Sum>(i + step, first);
+    b1 += two_vectors<C, Sum>(i + step, second);
   }
-  for (std::int64_t i = 4 * quarter; i < count; ++i) {
-    const C v = value(i);
-    m0 = v > m0 ? v : m0;
+  if (i + step <= count) {
+    a0 += two_vectors<C, Sum>(i, first);
+    b0 += two_vectors<C, Sum>(i, second);
+    i += step;
   }
-  const C m01 = m0 > m1 ? m0 : m1;
-  const C m23 = m2 > m3 ? m2 : m3;
-  return m01 > m23 ? m01 : m23;
+  C rest_a = 0, rest_b = 0;
+  for (; i < count; ++i) {
+    rest_a += first(i);
+    rest_b += second(i);
+  }
+  return {across<C, Sum>(a0 + a1) + rest_a, across<C, Sum>(b0 + b1) + rest_b};
 }
 
 }  // namespace norma::cpu_kernels

@@ -47,7 +47,7 @@ class GainTable {
   }
 
   RowGain<C> row(std::int64_t row) const {
-    const std::int64_t first = row / repeat_ % rows_ * columns_;
+    const std::int64_t first = rows_ == 1 ? 0 : row / repeat_ % rows_ * columns_;
     return {gain_ != nullptr ? gain_ + first : nullptr,
             shift_ != nullptr ? shift_ + first : nullptr, segment_};
   }
@@ -103,21 +103,29 @@ struct Sloped {
   C operator()(C h) const { return h * (C(1) - slope * h); }
 };
 
-/// out = post((x - mean) * rstd) * gain + shift.
-template <bool centred, class C, class T, class Post>
-[[gnu::always_inline]] inline void store_row(const T* x, T* out, std::int64_t width,
-                                             const RowStatistics<C>& statistics,
-                                             const RowGain<C>& gain, const Post& post) {
-  const C mean = statistics.mean, rest = statistics.rest, rstd = statistics.rstd;
+/// out = post((x - mean) * rstd) * gain + shift for `count` rows, one behind the other, that share
+/// gain and shift. Out of line: among its callers' loops GCC runs out of registers.
+template <bool centred, int count, class C, class T, class Post>
+[[gnu::noinline]] void store_rows(const T* x, T* out, std::int64_t width,
+                                  const RowStatistics<C>* statistics, const RowGain<C>& gain,
+                                  const Post& post) {
+  C centre[count], rstd[count], rest[count];
+  for (int k = 0; k < count; ++k) {
+    centre[k] = statistics[k].mean;
+    rstd[k] = statistics[k].rstd;
+    rest[k] = statistics[k].rest * rstd[k];
+  }
   const C* const pg = gain.gain;
   const C* const ps = gain.shift;
   const auto loop = [=](std::int64_t begin, std::int64_t end, const auto& affine) {
 #pragma omp simd
-    for (std::int64_t i = begin; i < end; ++i) {
-      C d = static_cast<C>(x[i]);
-      if constexpr (centred) d = (d - mean) - rest;
-      out[i] = static_cast<T>(affine(post(d * rstd), i));
-    }
+    for (std::int64_t i = begin; i < end; ++i)
+      for (int k = 0; k < count; ++k) {
+        const C v = static_cast<C>(x[k * width + i]);
+        // In two steps: x - centre is exact, or nearly, where the mean is large beside the spread.
+        const C h = centred ? (v - centre[k]) * rstd[k] - rest[k] : v * rstd[k];
+        out[k * width + i] = static_cast<T>(affine(post(h), i));
+      }
   };
   if (gain.segment == 1 || (pg == nullptr && ps == nullptr)) {
     if (pg != nullptr && ps != nullptr)
@@ -190,18 +198,27 @@ void forward(const Tensor& x, const Tensor& residual, const Tensor& weight, cons
         if (pmean != nullptr) pmean[row] = s.mean + s.rest;
         if (prstd != nullptr) prstd[row] = s.rstd;
         if (kind == RowKind::compressed) s.mean = C(0);  // the sum: nothing to subtract
-        const T* const rx = rows + k * width;
-        T* const ro = stream.target(first) + k * width;
-        const RowGain<C> gain = gains.row(row);
-        if (p.round_normalized)
-          store_row<true>(rx, ro, width, s, gain, Rounded<T>{});
-        else if (p.detached_slope != 0.0)
-          store_row<true>(rx, ro, width, s, gain, Sloped<C>{static_cast<C>(p.detached_slope)});
-        else if (p.centred)
-          store_row<true>(rx, ro, width, s, gain, AsItIs{});
-        else
-          store_row<false>(rx, ro, width, s, gain, AsItIs{});
       }
+      T* const target = stream.target(first);
+      const auto store = [&]<int together>(std::int64_t k) {
+        const RowStatistics<C>* const s = statistics + k;
+        const T* const rx = rows + k * width;
+        T* const ro = target + k * width;
+        const RowGain<C> gain = gains.row(first + k);
+        if (p.round_normalized)
+          store_rows<true, together>(rx, ro, width, s, gain, Rounded<T>{});
+        else if (p.detached_slope != 0.0)
+          store_rows<true, together>(rx, ro, width, s, gain,
+                                     Sloped<C>{static_cast<C>(p.detached_slope)});
+        else if (p.centred)
+          store_rows<true, together>(rx, ro, width, s, gain, AsItIs{});
+        else
+          store_rows<false, together>(rx, ro, width, s, gain, AsItIs{});
+      };
+      std::int64_t k = 0;
+      if (gains.rows() == 1)
+        for (; k + 2 <= count; k += 2) store.template operator()<2>(k);
+      for (; k < count; ++k) store.template operator()<1>(k);
       stream.store(first, count);
     }
   });
