@@ -53,6 +53,11 @@ if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND CMAKE_CXX_COMPILER_VERSION VERSION_L
                          "$<${cxx}:-Wno-restrict;-Wno-array-bounds;-Wno-stringop-overread;-Wno-stringop-overflow>")
 endif()
 
+# How vectors of 32 bytes are passed without AVX changed long ago; here they are only passed inline.
+if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
+  target_compile_options(norma_warnings INTERFACE $<${cxx}:-Wno-psabi>)
+endif()
+
 # What GCC's optimizer believes to see depends on the instruction set and on what it inlined, so that a
 # clean build here says nothing about another machine: those stay warnings.
 if(NORMA_WERROR AND CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
