@@ -125,7 +125,10 @@ __global__ void __launch_bounds__(G::threads) row_norm_forward_kernel(RowNormFor
     const std::int64_t row = first_row + k * G::groups;
     x[k].load(a.x + row * width, width, place, row < a.shape.rows);
   }
-  RowPart<T, G> weight, bias;
+  // 32 elements of 16 bits, beside as many of both weights, are more than the registers of 512
+  // threads: those read their weights, which the caches hold, where they need them.
+  constexpr bool keeps_weights = G::group < 512 || G::elements < 32;
+  RowPart<T, G, keeps_weights> weight, bias;
   if constexpr (!Kind::general) {
     if (a.weight != nullptr) weight.load(a.weight, width, place);
     if (a.bias != nullptr) bias.load(a.bias, width, place);
@@ -147,7 +150,11 @@ __global__ void __launch_bounds__(G::threads) row_norm_forward_kernel(RowNormFor
     const std::int64_t segment = Kind::general ? a.shape.segment() : 1;
     // One vector after the other: a whole row of results would not fit beside x.
     for_each_vector(width, place, [&](int v, std::int64_t column) {
-      device::Vector<T, G::vec> out;
+      device::Vector<T, G::vec> out, gains, shifts;
+      if constexpr (!Kind::general) {
+        if (a.weight != nullptr) gains = weight.vector(v, column);
+        if (a.bias != nullptr) shifts = bias.vector(v, column);
+      }
       NORMA_UNROLL
       for (int e = 0; e < G::vec; ++e) {
         C d = convert<C>(x[k].vectors[v][e]);
@@ -158,9 +165,8 @@ __global__ void __launch_bounds__(G::threads) row_norm_forward_kernel(RowNormFor
           y *= a.weight != nullptr ? gain_of(convert<C>(a.weight[i]), p) : static_cast<C>(p.scale);
           if (a.bias != nullptr) y += static_cast<C>(p.scale) * convert<C>(a.bias[i]);
         } else {
-          y *= a.weight != nullptr ? gain_of(convert<C>(weight.vectors[v][e]), p)
-                                   : static_cast<C>(p.scale);
-          if (a.bias != nullptr) y += static_cast<C>(p.scale) * convert<C>(bias.vectors[v][e]);
+          y *= a.weight != nullptr ? gain_of(convert<C>(gains[e]), p) : static_cast<C>(p.scale);
+          if (a.bias != nullptr) y += static_cast<C>(p.scale) * convert<C>(shifts[e]);
         }
         out[e] = convert<T>(y);
       }
