@@ -12,7 +12,8 @@ namespace norma::test {
 std::vector<Device> devices();
 
 /// Whether a call with so many elements takes too long on `device`: the emulator needs many times
-/// as long as the CPU, and sees what is wrong in one block or several. A GPU runs all.
+/// as long as the CPU, and sees what is wrong in one block or several. A GPU runs all. How many
+/// were skipped stands on stderr at the end.
 bool takes_too_long(const Device& device, std::int64_t elements);
 
 /// A tensor on `device`; undefined stays undefined.
