@@ -22,7 +22,7 @@ RARE = re.compile(r"GeneralRow|Geometry<\d+, \d+, 1, ")
 def compile_kernels(nvcc, source, arch, include):
     """ptxas' report for one source on one architecture."""
     run = subprocess.run([nvcc, "-std=c++20", "--expt-relaxed-constexpr", "-Xptxas", "-v",
-                          f"-gencode=arch=compute_{arch},code=sm_{arch}", f"-I{include}", "-c", str(source), "-o", "/dev/null"],
+                          f"-gencode=arch=compute_{arch},code=sm_{arch}", f"-I{include}", "-cubin", str(source), "-o", "/dev/null"],
                          capture_output=True, text=True)
     if run.returncode != 0:
         sys.exit(run.stderr)
