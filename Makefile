@@ -2,6 +2,7 @@
 #
 #   make imdb                       train the sentiment classifier on the built-in sample
 #   make imdb DATA=aclImdb_v1.tar.gz ARGS="--preset imdb-nano --seed 1"
+#   make lm                         train a small language model on the same
 #   make test                       prove it correct
 SHELL := /bin/sh
 .DEFAULT_GOAL := help
@@ -44,6 +45,12 @@ imdb: build/.packages ## Train on movie reviews: the built-in sample, or DATA=ar
 	cmake --preset $(PRESET)
 	cmake --build --preset $(PRESET) --parallel $(JOBS) --target imdb
 	build/$(PRESET)/bin/imdb train $(if $(DATA),--data '$(DATA)') $(ARGS)
+
+.PHONY: lm
+lm: build/.packages ## Train a language model: on the built-in sample, or DATA=text or archive; ARGS="flags" go to `lm train`
+	cmake --preset $(PRESET)
+	cmake --build --preset $(PRESET) --parallel $(JOBS) --target lm
+	build/$(PRESET)/bin/lm train $(if $(DATA),--data '$(DATA)') $(ARGS)
 
 .PHONY: imdb-data
 imdb-data: build/.packages ## Fetch and check the official IMDb archive (84 MB)

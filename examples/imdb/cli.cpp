@@ -179,68 +179,75 @@ void check_command(const CLI::App& app, const std::string& word) {
     if (command->get_name() == word) return;
     names += (names.empty() ? "" : ", ") + command->get_name();
   }
+  const std::string& program = app.get_name();
   throw norma::ValueError(
-      "imdb", fmt::format("the command must be one of {}; got {}; `imdb --help` explains them",
-                          names, word));
+      program, fmt::format("the command must be one of {}; got {}; `{} --help` explains them",
+                           names, word, program));
 }
 
-int report_error(const std::string& message, int code) {
+int report_error(const CLI::App& app, const std::string& message, int code) {
   std::string line = message;
   std::replace(line.begin(), line.end(), '\n', ' ');
-  std::fprintf(stderr, "imdb: error: %s\n", line.c_str());
+  std::fprintf(stderr, "%s: error: %s\n", app.get_name().c_str(), line.c_str());
   return code;
 }
 
 }  // namespace
 
-int run_cli(int argc, const char* const* argv) {
+int run_app(CLI::App& app, int argc, const char* const* argv) {
   // A write that fails must come back as an error with a name, not as a signal.
   ::signal(SIGXFSZ, SIG_IGN);
   ::signal(SIGPIPE, SIG_IGN);
-  TrainArguments train;
-  ModelArguments model;
-  BaselineArguments baseline;
+  const auto fail = [&](const std::string& message, int code) {
+    return report_error(app, message, code);
+  };
   try {
-    CLI::App app("Sentiment of movie reviews with a Transformer trained from scratch.", "imdb");
-    app.require_subcommand(1);
-    app.footer(kMainFooter);
-    app.set_version_flag("--version",
-                         fmt::format("imdb, norma {} ({})", version(), git_revision()));
-    app.get_formatter()->column_width(34);
-    add_train(app, train);
-    add_model_commands(app, model);
-    add_baseline(app, baseline);
-    set_program_name(argv[0]);
     try {
       check_command(app, argc > 1 ? argv[1] : "");
       app.parse(argc, argv);
     } catch (const CLI::Success& request) {  // --help, --version
       app.exit(request);
     } catch (const CLI::ParseError& error) {
-      return report_error(
-          std::string(error.what()) + "; `imdb --help` and `imdb COMMAND --help` explain",
-          kExitBadInput);
+      return fail(fmt::format("{}; `{} --help` and `{} COMMAND --help` explain", error.what(),
+                              app.get_name(), app.get_name()),
+                  kExitBadInput);
     }
     finish_output();
     return kExitOk;
   } catch (const RunError& error) {
-    return report_error(error.what(), kExitFailure);
+    return fail(error.what(), kExitFailure);
   } catch (const WriteError& error) {
-    return report_error(error.what(), kExitFailure);
+    return fail(error.what(), kExitFailure);
   } catch (const norma::OutOfMemoryError& error) {
-    return report_error(error.what(), kExitFailure);
+    return fail(error.what(), kExitFailure);
   } catch (const norma::AutogradError& error) {
-    return report_error(error.what(), kExitFailure);
+    return fail(error.what(), kExitFailure);
   } catch (const norma::Error& error) {
-    return report_error(error.what(), kExitBadInput);
+    return fail(error.what(), kExitBadInput);
   } catch (const std::bad_alloc&) {
-    return report_error("[memory] not enough memory; try a smaller --batch-size or --max-length",
-                        kExitFailure);
+    return fail("[memory] not enough memory; try a smaller --batch-size or a shorter input",
+                kExitFailure);
   } catch (const std::exception& error) {
-    return report_error(error.what(), kExitFailure);
+    return fail(error.what(), kExitFailure);
   } catch (...) {
-    return report_error("unknown failure", kExitFailure);
+    return fail("unknown failure", kExitFailure);
   }
+}
+
+int run_cli(int argc, const char* const* argv) {
+  TrainArguments train;
+  ModelArguments model;
+  BaselineArguments baseline;
+  CLI::App app("Sentiment of movie reviews with a Transformer trained from scratch.", "imdb");
+  app.require_subcommand(1);
+  app.footer(kMainFooter);
+  app.set_version_flag("--version", fmt::format("imdb, norma {} ({})", version(), git_revision()));
+  app.get_formatter()->column_width(34);
+  add_train(app, train);
+  add_model_commands(app, model);
+  add_baseline(app, baseline);
+  set_program_name(argv[0]);
+  return run_app(app, argc, argv);
 }
 
 }  // namespace imdb

@@ -157,7 +157,7 @@ std::vector<fs::path> list_checkpoints(const fs::path& run) {
   return found;
 }
 
-fs::path find_checkpoint(const std::string& path) {
+fs::path find_checkpoint(const std::string& path, const char* program, const fs::path& runs) {
   if (!path.empty()) {
     std::error_code error;  // exists() without it throws where a folder may not be entered
     const bool exists = fs::exists(path, error);
@@ -172,7 +172,7 @@ fs::path find_checkpoint(const std::string& path) {
   }
   fs::path newest;
   fs::file_time_type newest_time;
-  for (const auto& run : entries(kRuns)) {
+  for (const auto& run : entries(runs)) {
     const auto all = list_checkpoints(run);
     if (all.empty()) continue;
     std::error_code error;
@@ -184,7 +184,8 @@ fs::path find_checkpoint(const std::string& path) {
   }
   check<FileError>(
       !newest.empty(), "checkpoint",
-      "no trained model in ./{}; train one with `imdb train`, or name a run with --model", kRuns);
+      "no trained model in ./{}; train one with `{} train`, or name a run with --model",
+      runs.string(), program);
   return newest;
 }
 

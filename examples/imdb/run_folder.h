@@ -38,8 +38,10 @@ std::filesystem::path write_checkpoint_folder(
 std::vector<std::filesystem::path> list_checkpoints(const std::filesystem::path& run);
 
 /// The checkpoint that `path` means: itself, or the newest of the run there; empty: that of the
-/// newest run in runs/. Throws norma::FileError that says what was looked for.
-std::filesystem::path find_checkpoint(const std::string& path);
+/// newest run in `runs`. Throws norma::FileError that says what was looked for, and that `program`
+/// makes one.
+std::filesystem::path find_checkpoint(const std::string& path, const char* program = "imdb",
+                                      const std::filesystem::path& runs = "runs");
 
 /// The run that a checkpoint belongs to: the folder above `checkpoints/`, or its own.
 std::filesystem::path run_of_checkpoint(const std::filesystem::path& checkpoint);
