@@ -17,7 +17,8 @@ if(NORMA_CUDA STREQUAL "ON")
     set(CMAKE_CUDA20_EXTENSION_COMPILE_OPTION "-std=c++20")
   endif()
   set(NORMA_CUDA_SOURCES ${NORMA_CUDA_RUNTIME} ${NORMA_CUDA_KERNELS}
-                         ${CMAKE_CURRENT_SOURCE_DIR}/cuda/runtime/cuda_driver.cpp)
+                         ${CMAKE_CURRENT_SOURCE_DIR}/cuda/runtime/cuda_driver.cpp
+                         ${CMAKE_CURRENT_SOURCE_DIR}/cuda/runtime/cublaslt_driver.cpp)
 elseif(NORMA_CUDA STREQUAL "EMULATE")
   set_source_files_properties(${NORMA_CUDA_KERNELS} PROPERTIES LANGUAGE CXX)
   set(NORMA_CUDA_SOURCES ${NORMA_CUDA_RUNTIME} ${NORMA_CUDA_KERNELS}
@@ -41,5 +42,6 @@ function(norma_link_cuda target)
                                              CUDA_STANDARD 20)
   target_compile_options(${target} PRIVATE $<$<COMPILE_LANGUAGE:CUDA>:--expt-relaxed-constexpr>)
   # The static runtime, so that the program starts where CUDA is not installed.
-  target_link_libraries(${target} PRIVATE CUDA::cudart_static)
+  # cuBLASLt, half a gigabyte, is opened when a program first multiplies matrices on a GPU.
+  target_link_libraries(${target} PRIVATE CUDA::cudart_static ${CMAKE_DL_LIBS})
 endfunction()

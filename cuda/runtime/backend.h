@@ -27,5 +27,6 @@ void add_squash_kernels(Backend& table);       // squash.cpp
 void add_dual_norm_kernels(Backend& table);    // dual_norm.cpp
 void add_poly_norm_kernels(Backend& table);    // poly_norm.cpp
 void add_softmax_kernels(Backend& table);      // softmax.cpp: softmax, cross entropy, moments
+void add_matmul_kernels(Backend& table);       // matmul.cpp: products and the linear layer
 
 }  // namespace norma::cuda_kernels
