@@ -1,10 +1,12 @@
 // lm: the tokenizer, the rows, and the program as a user runs it.
 #include <sys/wait.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <fstream>
 
 #include "imdb/files.h"
+#include "imdb/make_archive.h"
 #include "lm/config.h"
 #include "lm/report.h"
 #include "lm/text_data.h"
@@ -98,6 +100,31 @@ TEST_CASE("rows of a stream predict every token once") {
       if (i % 5 > 0) ++predicted[static_cast<std::size_t>(values[i])];
   }
   for (std::size_t i = 0; i < 32; ++i) CHECK(predicted[i] == (i > 0 && i < 29 ? 1 : 0));
+}
+
+TEST_CASE("reviews without a label are learned from, but for those that are labelled ones") {
+  const TemporaryFolder folder;
+  auto files = imdb_test::small_dataset(4);
+  files.push_back({"aclImdb/train/unsup/11_0.txt", "Nobody said<br />how good."});
+  files.push_back({"aclImdb/train/unsup/2_0.txt", "Nor how bad."});
+  files.push_back({"aclImdb/train/unsup/0_0.txt", "A pos review, number 2 of test."});
+  files.push_back({"aclImdb/train/unsup/1_0.txt", "A neg review, number 1 of train."});
+  const std::string path =
+      imdb_test::write_file(folder.path(), "data.bin", imdb_test::make_archive(files)).string();
+  const lm::Texts labelled = lm::read_texts(path, "", 0.5);
+  CHECK(labelled.train.size() + labelled.dev.size() == 8);
+  lm::Texts texts = lm::read_texts(path, path, 0.5);
+  CHECK(texts.dev == labelled.dev);
+  REQUIRE(texts.train.size() == labelled.train.size() + 2);
+  for (const auto* side : {&texts.train, &texts.dev})
+    for (const std::string& text : *side) CHECK(text.find("of test") == std::string::npos);
+  std::sort(texts.train.begin(), texts.train.end());
+  CHECK(texts.train[texts.train.size() - 2] == "Nobody said\nhow good.");
+  CHECK(texts.train.back() == "Nor how bad.");
+  const auto book = imdb_test::write_file(folder.path(), "book.txt", toy_text(50)).string();
+  CHECK_THROWS_AS(lm::read_texts(book, path, 0.5), ValueError);
+  CHECK(lm::read_whole(book) == std::vector<std::string>{toy_text(50)});
+  CHECK(lm::read_whole(path).size() == 8);
 }
 
 TEST_CASE("presets are MiniMind's models, and config.toml holds every option") {
