@@ -56,6 +56,12 @@ lm: build/.packages ## Train a language model: on the built-in sample, or DATA=t
 imdb-data: build/.packages ## Fetch and check the official IMDb archive (84 MB)
 	examples/imdb/fetch_data.sh $(ARGS)
 
+.PHONY: imdb-ablate
+imdb-ablate: build/.packages ## Compare norms and placements on DATA=archive, small enough for two cores; goes on if interrupted
+	cmake --preset $(PRESET)
+	cmake --build --preset $(PRESET) --parallel $(JOBS) --target imdb
+	build/$(PRESET)/bin/imdb ablate --quick $(if $(DATA),--data '$(DATA)') $(ARGS)
+
 .PHONY: test
 test: check asan ## Run all tests, then core, ops and cuda under AddressSanitizer and UndefinedBehaviorSanitizer
 

@@ -45,6 +45,14 @@ class MaskedBatchNorm : public BatchNorm {
   void use_padding(const Tensor& padding_mask) override { padding_mask_ = padding_mask; }
 };
 
+/// BatchNorm of tokens that counts padding as if it were text: what BatchNorm1d over the tokens of
+/// a padded batch does.
+class NaiveBatchNorm : public MaskedBatchNorm {
+ public:
+  using MaskedBatchNorm::MaskedBatchNorm;
+  void use_padding(const Tensor& /*padding_mask*/) override {}
+};
+
 /// MaskedBatchNorm with the penalty of RegularizedBN, to be added to the loss after each forward in
 /// training.
 class RegularizedBatchNorm : public MaskedBatchNorm {

@@ -127,6 +127,8 @@ AnyNorm make_norm(NormKind kind, std::int64_t dim, std::optional<double> eps) {
       return std::make_unique<Derf>(dim);
     case NormKind::batch_norm:
       return std::make_unique<MaskedBatchNorm>(dim, eps.value_or(1e-5));
+    case NormKind::batch_norm_naive:
+      return std::make_unique<NaiveBatchNorm>(dim, eps.value_or(1e-5));
     case NormKind::power_norm:
       return std::make_unique<PowerNorm>(dim, eps.value_or(1e-5));
   }

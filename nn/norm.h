@@ -76,6 +76,7 @@ enum class NormKind {
   dyt,
   derf,
   batch_norm,         ///< without padding
+  batch_norm_naive,   ///< padding counts like text
   power_norm,
 };
 // clang-format on
@@ -101,6 +102,7 @@ struct EnumNames<NormKind> {
        {NormKind::dyt, "dyt"},
        {NormKind::derf, "derf"},
        {NormKind::batch_norm, "batch_norm"},
+       {NormKind::batch_norm_naive, "batch_norm_naive"},
        {NormKind::power_norm, "power_norm"}});
 };
 

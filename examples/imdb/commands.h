@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -44,6 +45,18 @@ struct BaselineArguments {
   std::int64_t seed = 1;
 };
 
+/// Arguments of `ablate`.
+struct AblateArguments {
+  /// Options given as flags, with their text; for all runs.
+  std::vector<std::pair<const ConfigField*, std::string>> flags;
+  std::vector<std::string> groups;  ///< empty: all that have a name
+  std::vector<std::int64_t> seeds = {1, 2, 3};
+  bool quick = false;
+  std::optional<std::int64_t> test_limit;
+  std::string out;              ///< empty: runs/ablate, with -quick, -sample
+  std::int64_t stop_after = 0;  ///< save and stop after so many steps; 0: never
+};
+
 /// The configuration that `arguments` ask for: preset, then the variants that --bigram and a
 /// missing
 /// --data make of it, then the config file, then flags. Validated.
@@ -54,5 +67,6 @@ void run_eval(const ModelArguments& arguments);
 void run_predict(const ModelArguments& arguments);
 void run_info(const ModelArguments& arguments);
 void run_baseline(const BaselineArguments& arguments);
+void run_ablate(const AblateArguments& arguments);
 
 }  // namespace imdb

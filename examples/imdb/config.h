@@ -41,6 +41,7 @@ struct TrainConfig {
   std::string ffn = "gelu";        ///< gelu | relu | swiglu
   std::string norm = "rms_norm";   ///< a name of nn::NormKind
   std::string placement = "pre";   ///< a name of nn::NormPlacement
+  std::string init = "default";    ///< default | xavier
   std::string positions = "rope";  ///< rope | learned | none
   std::string pooling = "mean";    ///< mean | max | mean_max | cls
   bool qk_norm = false;

@@ -1,6 +1,7 @@
 #include "imdb/model.h"
 
 #include "norma/core/factory.h"
+#include "norma/nn/init.h"
 
 namespace imdb {
 
@@ -33,11 +34,28 @@ nn::ClassifierConfig make_classifier_config(const TrainConfig& c, std::int64_t v
   return m;
 }
 
+namespace {
+
+// Uniform values of Glorot and Bengio in the matrices of the blocks and zeros in their biases, as
+// the Transformer of 2017 and DeepNet start.
+void start_as_xavier(nn::TransformerEncoder& encoder) {
+  for (const auto& parameter : encoder.named_parameters()) {
+    if (parameter.kind == nn::ParameterKind::matrix)
+      nn::init::xavier_uniform_(parameter.tensor);
+    else if (parameter.kind == nn::ParameterKind::bias)
+      nn::init::zeros_(parameter.tensor);
+  }
+  for (nn::TransformerBlock& block : encoder.layers) block.scale_initial_values();
+}
+
+}  // namespace
+
 std::unique_ptr<nn::TransformerClassifier> make_model(const TrainConfig& config,
                                                       std::int64_t vocabulary,
                                                       const norma::Device& device) {
   auto model =
       std::make_unique<nn::TransformerClassifier>(make_classifier_config(config, vocabulary));
+  if (config.init == "xavier") start_as_xavier(model->encoder);
   if (!device.is_cpu()) model->to(device);
   return model;
 }

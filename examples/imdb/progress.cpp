@@ -8,6 +8,7 @@
 #include <cmath>
 #include <cstdlib>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 namespace imdb {
@@ -116,20 +117,27 @@ void Progress::erase() {
   drawn_ = false;
 }
 
+void Progress::part_of(std::string prefix, std::function<double(double)> whole) {
+  prefix_ = prefix.empty() ? std::string() : std::move(prefix) + "  ";
+  whole_ = std::move(whole);
+}
+
 void Progress::update(const ProgressState& state) {
   const auto now = Clock::now();
   const double since = std::chrono::duration<double>(now - last_shown_).count();
   last_ = state;
+  last_.label = prefix_ + state.label;
+  if (whole_ && state.eta_seconds >= 0) last_.eta_seconds = whole_(state.eta_seconds);
   pending_plain_ = true;
   if (terminal_) {
     if (drawn_ && since < kRedrawSeconds && state.done < state.total) return;
     // Erase to the end of the line after writing: less flicker than before.
     std::fprintf(out_, "\r%s\x1b[K",
-                 progress_bar_line(state, terminal_columns(out_), unicode_).c_str());
+                 progress_bar_line(last_, terminal_columns(out_), unicode_).c_str());
     drawn_ = true;
   } else {
     if (since < plain_interval_) return;
-    std::fprintf(out_, "%s\n", progress_plain_line(state).c_str());
+    std::fprintf(out_, "%s\n", progress_plain_line(last_).c_str());
     pending_plain_ = false;
   }
   std::fflush(out_);
@@ -148,7 +156,7 @@ void Progress::finish() {
 
 void Progress::message(const std::string& line) {
   erase();
-  std::fprintf(out_, "%s\n", line.c_str());
+  std::fprintf(out_, "%s%s\n", prefix_.c_str(), line.c_str());
   std::fflush(out_);
 }
 

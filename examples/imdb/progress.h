@@ -4,6 +4,7 @@
 #include <chrono>
 #include <cstdint>
 #include <cstdio>
+#include <functional>
 #include <string>
 
 namespace imdb {
@@ -41,6 +42,9 @@ class Progress {
   void update(const ProgressState& state);
   /// Ends the current loop: erases the bar, or prints the last plain line.
   void finish();
+  /// From now on the loops are parts of a longer work: `prefix` ("2/24 A2 seed 1") goes in front of
+  /// labels and messages, `whole` turns the seconds left of a part into those left of all.
+  void part_of(std::string prefix, std::function<double(double)> whole);
   /// A line of its own above the bar.
   void message(const std::string& line);
   bool is_terminal() const { return terminal_; }
@@ -56,6 +60,8 @@ class Progress {
   bool drawn_ = false;
   bool pending_plain_ = false;  // the last state was not printed yet
   ProgressState last_;
+  std::string prefix_;                   // empty, or ends with a blank
+  std::function<double(double)> whole_;  // may be empty
   Clock::time_point last_shown_;
 };
 

@@ -39,7 +39,7 @@ TEST_CASE("help and version succeed and teach") {
   TemporaryFolder folder;
   const auto main_help = run_imdb(folder, "--help");
   CHECK(main_help.code == 0);
-  for (const char* part : {"train", "eval", "predict", "info", "baseline", "Exit codes"})
+  for (const char* part : {"train", "eval", "predict", "info", "baseline", "ablate", "Exit codes"})
     CHECK_THAT(main_help.out, Contains(part));
   const auto help = run_imdb(folder, "train --help");
   CHECK(help.code == 0);

@@ -57,6 +57,7 @@ TEST_CASE("each kind of norm has the parameters of its paper") {
       {NormKind::dyt, "alpha=0.5,weight=1,bias=0"},
       {NormKind::derf, "alpha=0.5,shift=0,weight=1,bias=0"},
       {NormKind::batch_norm, "weight=1,bias=0"},
+      {NormKind::batch_norm_naive, "weight=1,bias=0"},
       {NormKind::power_norm, "weight=1,bias=0"}};
   for (const auto& [kind, name] : EnumNames<NormKind>::values) {
     INFO(name);
@@ -118,7 +119,7 @@ TEST_CASE("BatchNorm: buffers, training and evaluation") {
   CHECK(allclose(cumulative.running_mean, (x.mean({0}) + other.mean({0})) / 2.0, {1e-5, 1e-6}));
 }
 
-TEST_CASE("MaskedBatchNorm leaves padding out, also between heads") {
+TEST_CASE("MaskedBatchNorm leaves padding out, also between heads; NaiveBatchNorm counts it") {
   const Tensor x = tokens({2, 3, 2, 4}, 7);
   const Tensor padding = tensor({{0.0, 0.0, 1.0}, {0.0, 1.0, 1.0}}) > 0.5;
   MaskedBatchNorm norm(4);
@@ -126,6 +127,9 @@ TEST_CASE("MaskedBatchNorm leaves padding out, also between heads") {
   const Tensor y = norm(x);
   const Tensor kept = logical_not(padding).to(float32).reshape({2, 3, 1, 1});
   CHECK(allclose((y * kept).sum({0, 1, 2}), zeros({4}), {0, 1e-5}));
+  const AnyNorm naive = make_norm(NormKind::batch_norm_naive, 4);
+  naive->use_padding(padding);
+  CHECK(bitwise_equal((*naive)(x), MaskedBatchNorm(4)(x)));
 }
 
 TEST_CASE("RegularizedBatchNorm has a penalty in training") {
