@@ -4,9 +4,11 @@
 #include "norma/nn/point_norms.h"
 #include "norma/ops/attention.h"
 #include "norma/ops/elementwise.h"
+#include "norma/ops/point_norm.h"
 #include "norma/ops/rope.h"
 
 #include <cmath>
+#include <limits>
 #include <tuple>
 
 namespace norma::nn {
@@ -20,6 +22,8 @@ Tensor causal_mask(std::int64_t queries, std::int64_t keys, const Device& device
       arange(static_cast<double>(keys - queries), static_cast<double>(keys), 1.0, options);
   return arange(static_cast<double>(keys), options) <= query.unsqueeze(1);
 }
+
+Tensor normalized(const AnyNorm& norm, const Tensor& x) { return norm ? (*norm)(x) : x; }
 
 }  // namespace
 
@@ -123,6 +127,27 @@ Tensor MultiheadAttention::rotate(const Tensor& x, std::int64_t offset) {
                     rope_tables_.sin.narrow(0, offset, length));
 }
 
+MultiheadAttention::QueriesKeys MultiheadAttention::queries_keys(const Tensor& x,
+                                                                 std::int64_t past) {
+  const QKStage stage = qk_stage(config.qk_form);
+  const AnyNorm none;
+  const auto at = [&](QKStage wanted, const AnyNorm& norm) -> const AnyNorm& {
+    return stage == wanted ? norm : none;
+  };
+  Tensor q = split_heads(normalized(at(QKStage::projection, q_norm), q_proj(x)), config.num_heads,
+                         at(QKStage::heads, q_norm));
+  Tensor k = split_heads(normalized(at(QKStage::projection, k_norm), k_proj(x)),
+                         config.num_kv_heads, at(QKStage::heads, k_norm));
+  if (config.rope) {
+    q = rotate(q, past);
+    k = rotate(k, past);
+  }
+  q = normalized(at(QKStage::rotated, q_norm), q);
+  k = normalized(at(QKStage::rotated, k_norm), k);
+  if (qk_scale.defined()) q = q * qk_scale;
+  return {q, k};
+}
+
 Tensor MultiheadAttention::forward(const Tensor& x, const Tensor& key_padding_mask,
                                    KeyValueCache* cache) {
   check<ShapeError>(x.dim() == 3 && x.size(2) == config.d_model, "MultiheadAttention",
@@ -135,25 +160,9 @@ Tensor MultiheadAttention::forward(const Tensor& x, const Tensor& key_padding_ma
                     "MultiheadAttention",
                     "a cache must be that of causal attention without key_padding_mask; got {}",
                     config.causal ? "a mask" : "causal = false");
-  const QKStage stage = qk_stage(config.qk_form);
-  const AnyNorm none;
-  const auto at = [&](QKStage wanted, const AnyNorm& norm) -> const AnyNorm& {
-    return stage == wanted ? norm : none;
-  };
-  const auto apply = [](const AnyNorm& norm, const Tensor& t) { return norm ? (*norm)(t) : t; };
-  Tensor q = split_heads(apply(at(QKStage::projection, q_norm), q_proj(x)), config.num_heads,
-                         at(QKStage::heads, q_norm));
-  Tensor k = split_heads(apply(at(QKStage::projection, k_norm), k_proj(x)), config.num_kv_heads,
-                         at(QKStage::heads, k_norm));
-  Tensor v = split_heads(v_proj(x), config.num_kv_heads, v_norm);
   const std::int64_t past = cache != nullptr ? cache->length() : 0;
-  if (config.rope) {
-    q = rotate(q, past);
-    k = rotate(k, past);
-  }
-  q = apply(at(QKStage::rotated, q_norm), q);
-  k = apply(at(QKStage::rotated, k_norm), k);
-  if (qk_scale.defined()) q = q * qk_scale;
+  auto [q, k] = queries_keys(x, past);
+  Tensor v = split_heads(v_proj(x), config.num_kv_heads, v_norm);
   if (cache != nullptr) std::tie(k, v) = cache->append(k, v);
   // is_causal counts from the first key. One query behind the cache sees all there is.
   Tensor mask;
@@ -170,7 +179,25 @@ Tensor MultiheadAttention::forward(const Tensor& x, const Tensor& key_padding_ma
   // Back to [batch, length, heads * head_dim]: a view, since attention keeps the memory order of q.
   Tensor joined =
       heads.transpose(1, 2).reshape({x.size(0), x.size(1), config.num_heads * config.head_dim});
-  return o_proj(apply(inner_attn_ln, apply(head_scale, joined)));
+  return o_proj(normalized(inner_attn_ln, normalized(head_scale, joined)));
+}
+
+Tensor MultiheadAttention::scores(const Tensor& x) {
+  check<ShapeError>(x.dim() == 3 && x.size(2) == config.d_model, "MultiheadAttention",
+                    "x must be [batch, length, d_model = {}]; got {}", config.d_model, x.shape());
+  auto [q, k] = queries_keys(x, 0);
+  const std::int64_t batch = x.size(0), length = x.size(1);
+  const std::int64_t served = config.num_heads / config.num_kv_heads;
+  k = k.unsqueeze(2)
+          .expand({batch, config.num_kv_heads, served, length, config.head_dim})
+          .reshape({batch, config.num_heads, length, config.head_dim});
+  const double usual = 1.0 / std::sqrt(static_cast<double>(config.head_dim));
+  Tensor scores = q.matmul(k.transpose(-2, -1)) *
+                  qk_score_scale(config.qk_form, config.head_dim).value_or(usual);
+  if (config.softcap > 0.0) scores = softcap(scores, config.softcap);
+  if (!config.causal) return scores;
+  const Tensor hidden = logical_not(causal_mask(length, length, x.device()));
+  return masked_fill(scores, hidden, -std::numeric_limits<double>::infinity());
 }
 
 std::string MultiheadAttention::extra_repr() const {

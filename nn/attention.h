@@ -53,6 +53,10 @@ class MultiheadAttention : public Layer<MultiheadAttention> {
   explicit MultiheadAttention(const AttentionConfig& config);
   Tensor forward(const Tensor& x, const Tensor& key_padding_mask = {},
                  KeyValueCache* cache = nullptr);
+  /// What the softmax of forward(x) takes, [batch, num_heads, length, length]: scaled, capped, and
+  /// -inf where a causal query may not look. For observers (nn/monitor.h): forward keeps no such
+  /// matrix.
+  Tensor scores(const Tensor& x);
   std::string extra_repr() const override;
 
   const AttentionConfig config;  ///< with the zeros resolved
@@ -62,7 +66,12 @@ class MultiheadAttention : public Layer<MultiheadAttention> {
   AnyNorm head_scale, inner_attn_ln;  ///< null without them
 
  private:
+  struct QueriesKeys {
+    Tensor q, k;  ///< [batch, heads, length, head_dim], normalized and rotated
+  };
   void add_qk_norms();
+  /// Of tokens that stand behind `past` others.
+  QueriesKeys queries_keys(const Tensor& x, std::int64_t past);
   /// [batch, length, heads * head_dim] to [batch, heads, length, head_dim], normalized where there
   /// is a norm.
   Tensor split_heads(const Tensor& x, std::int64_t heads, const AnyNorm& norm) const;

@@ -16,6 +16,7 @@
 #include "norma/nn/linear.h"
 #include "norma/nn/loss.h"
 #include "norma/nn/module.h"
+#include "norma/nn/monitor.h"
 #include "norma/nn/norm.h"
 #include "norma/nn/placement.h"
 #include "norma/nn/point_norms.h"
