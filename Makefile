@@ -62,6 +62,13 @@ imdb-ablate: build/.packages ## Compare norms and placements on DATA=archive, sm
 	cmake --build --preset $(PRESET) --parallel $(JOBS) --target imdb
 	build/$(PRESET)/bin/imdb ablate --quick $(if $(DATA),--data '$(DATA)') $(ARGS)
 
+EXPERIMENT ?= all
+.PHONY: norm-lab
+norm-lab: build/.packages ## Measure claims about norms again; the report is runs/norm_lab.html; EXPERIMENT=variance, ARGS="--seed 7"
+	cmake --preset $(PRESET)
+	cmake --build --preset $(PRESET) --parallel $(JOBS) --target norm_lab
+	build/$(PRESET)/bin/norm_lab $(EXPERIMENT) $(ARGS)
+
 .PHONY: test
 test: check asan ## Run all tests, then core, ops and cuda under AddressSanitizer and UndefinedBehaviorSanitizer
 
