@@ -6,6 +6,7 @@
 #include "norma/nn/batch_norm.h"
 #include "norma/nn/causal_lm.h"
 #include "norma/nn/classifier.h"
+#include "norma/nn/custom_norm.h"
 #include "norma/nn/dropout.h"
 #include "norma/nn/embedding.h"
 #include "norma/nn/feed_forward.h"

@@ -2,6 +2,7 @@
 
 #include "norma/core/factory.h"
 #include "norma/nn/batch_norm.h"
+#include "norma/nn/custom_norm.h"
 #include "norma/nn/point_norms.h"
 #include "norma/nn/row_norms.h"
 #include "norma/ops/norm.h"
@@ -33,7 +34,25 @@ class NoNorm final : public Norm {
   std::string type_name() const override { return "Identity"; }
 };
 
+/// Those of register_norm: their kinds count up from here, far behind the library's own.
+constexpr int first_custom_kind = 1 << 16;
+std::vector<NormFactory>& custom_norms() {
+  static std::vector<NormFactory> factories;
+  return factories;
+}
+AnyNorm make_custom_norm(NormKind kind, std::int64_t dim, std::optional<double> eps) {
+  const auto index = static_cast<std::int64_t>(kind) - first_custom_kind;
+  if (index < 0 || index >= static_cast<std::int64_t>(custom_norms().size())) return nullptr;
+  return custom_norms()[static_cast<std::size_t>(index)](dim, eps);
+}
+
 }  // namespace
+
+NormKind register_norm(NormFactory factory) {
+  check<ValueError>(factory != nullptr, "register_norm", "the factory must be callable; got none");
+  custom_norms().push_back(std::move(factory));
+  return static_cast<NormKind>(first_custom_kind + static_cast<int>(custom_norms().size()) - 1);
+}
 
 namespace detail {
 
@@ -132,6 +151,7 @@ AnyNorm make_norm(NormKind kind, std::int64_t dim, std::optional<double> eps) {
     case NormKind::power_norm:
       return std::make_unique<PowerNorm>(dim, eps.value_or(1e-5));
   }
+  if (AnyNorm custom = make_custom_norm(kind, dim, eps)) return custom;
   throw ValueError("make_norm", "kind must be a NormKind; got " +
                                     std::to_string(static_cast<int>(kind)) + "; one of " +
                                     enum_choices<NormKind>());
