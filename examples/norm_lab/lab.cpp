@@ -35,7 +35,7 @@ std::string today() {
 
 Facts facts(const Settings& settings) {
   return {{"date", today()},
-          {"machine", fmt::format("{}, {} threads", processor(), norma::get_num_threads())},
+          {"machine", fmt::format("{}, threads: {}", processor(), norma::get_num_threads())},
           {"device", settings.device.str()},
           {"seed", std::to_string(settings.seed)}};
 }
