@@ -138,7 +138,8 @@ TEST_CASE("a model that is none is refused") {
   TemporaryFolder folder;
   check_refused(folder, "predict hello", "no trained model");
   check_refused(folder, "eval --model absent", "absent does not exist");
-  check_refused(folder, "trian", "must be one of train, eval, predict, info, baseline; got trian");
+  check_refused(folder, "trian",
+                "must be one of train, eval, predict, info, baseline, ablate; got trian");
   fs::create_directories(folder.path / "empty");
   check_refused(folder, "train --resume empty", "must be a run or a checkpoint");
 }
