@@ -39,6 +39,7 @@ void add_kernels(Backend& table) {
   add_poly_norm_kernels(table);
   add_softmax_kernels(table);
   add_matmul_kernels(table);
+  add_attention_kernels(table);
 }
 
 std::string start() {

@@ -28,5 +28,6 @@ void add_dual_norm_kernels(Backend& table);    // dual_norm.cpp
 void add_poly_norm_kernels(Backend& table);    // poly_norm.cpp
 void add_softmax_kernels(Backend& table);      // softmax.cpp: softmax, cross entropy, moments
 void add_matmul_kernels(Backend& table);       // matmul.cpp: products and the linear layer
+void add_attention_kernels(Backend& table);    // attention.cpp
 
 }  // namespace norma::cuda_kernels
