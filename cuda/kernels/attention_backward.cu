@@ -49,7 +49,7 @@ __device__ __forceinline__ void differentiate(const ScoreRule<T>& rule, Dropout<
 }
 
 template <class T, class Tile>
-__global__ void __launch_bounds__(Tile::threads, Tile::resident(1))
+__global__ void __launch_bounds__(Tile::threads, Tile::resident)
     attention_dq_kernel(Attention<T> a, AttentionGradients<T> d, std::int64_t tiles,
                         std::int64_t chunks) {
   using C = accumulate_t<T>;
@@ -114,7 +114,7 @@ __global__ void __launch_bounds__(Tile::threads, Tile::resident(1))
 }
 
 template <class T, class Tile>
-__global__ void __launch_bounds__(Tile::threads, Tile::resident(2))
+__global__ void __launch_bounds__(Tile::threads)
     attention_dkv_kernel(Attention<T> a, AttentionGradients<T> d, std::int64_t tiles,
                          std::int64_t chunks) {
   using C = accumulate_t<T>;

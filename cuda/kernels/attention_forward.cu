@@ -11,7 +11,7 @@ namespace norma::cuda_kernels {
 namespace {
 
 template <class T, class Tile>
-__global__ void __launch_bounds__(Tile::threads, Tile::resident(1))
+__global__ void __launch_bounds__(Tile::threads, Tile::resident)
     attention_kernel(Attention<T> a, std::int64_t tiles, std::int64_t chunks, Heads<T> out,
                      accumulate_t<T>* logsumexp) {
   using C = accumulate_t<T>;

@@ -31,10 +31,8 @@ struct Tile {
   static constexpr int depth_stride = depth + vec, weight_stride = other + vec;
   /// Columns of the sums of a thread: vectors that lie `lanes` vectors apart.
   static constexpr int sums = columns / lanes, vectors = sums / vec;
-  /// Blocks that a multiprocessor has registers for, where threads keep `count` arrays of sums.
-  static constexpr int resident(int count) {
-    return sizeof(C) == 4 && count * columns <= 128 ? 2 : 1;
-  }
+  /// Blocks that a multiprocessor has registers for, where threads keep one array of sums.
+  static constexpr int resident = sizeof(C) == 4 ? 2 : 1;
 
   int lane = static_cast<int>(threadIdx.x) % lanes;
   /// The thread's first row, and its first score in it.
