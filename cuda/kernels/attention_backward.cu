@@ -114,7 +114,7 @@ __global__ void __launch_bounds__(Tile::threads, Tile::resident)
 }
 
 template <class T, class Tile>
-__global__ void __launch_bounds__(Tile::threads)
+__global__ void __launch_bounds__(Tile::threads, 1)
     attention_dkv_kernel(Attention<T> a, AttentionGradients<T> d, std::int64_t tiles,
                          std::int64_t chunks) {
   using C = accumulate_t<T>;
