@@ -94,8 +94,10 @@ __device__ __forceinline__ void multiply(const Tile& at, const TileRows<T>& own,
                                          C* stage_other, Scores<Tile, C>& products) {
   using Vector = device::Vector<C, Tile::vec>;
   NORMA_UNROLL
-  for (int r = 0; r < Tile::rows; ++r) NORMA_UNROLL
-  for (int c = 0; c < Tile::cols; ++c) products[r][c] = C(0);
+  for (int r = 0; r < Tile::rows; ++r) {
+    NORMA_UNROLL
+    for (int c = 0; c < Tile::cols; ++c) products[r][c] = C(0);
+  }
   for (std::int64_t first = 0; first < width; first += Tile::depth) {
     if (first > 0) __syncthreads();
     fetch<Tile, Tile::own, Tile::depth, Tile::depth_stride>(
@@ -117,9 +119,13 @@ __device__ __forceinline__ void multiply(const Tile& at, const TileRows<T>& own,
         b[c] = device::load<Tile::vec>(stage_other +
                                        (c * Tile::lanes + at.lane) * Tile::depth_stride + d);
       NORMA_UNROLL
-      for (int e = 0; e < Tile::vec; ++e) NORMA_UNROLL
-      for (int r = 0; r < Tile::rows; ++r) NORMA_UNROLL
-      for (int c = 0; c < Tile::cols; ++c) products[r][c] += a[r][e] * b[c][e];
+      for (int e = 0; e < Tile::vec; ++e) {
+        NORMA_UNROLL
+        for (int r = 0; r < Tile::rows; ++r) {
+          NORMA_UNROLL
+          for (int c = 0; c < Tile::cols; ++c) products[r][c] += a[r][e] * b[c][e];
+        }
+      }
     }
   }
 }
@@ -134,8 +140,10 @@ __device__ __forceinline__ void accumulate(const Tile& at, const Scores<Tile, C>
   C* const own = weight_rows + at.row * Tile::weight_stride;
   __syncwarp();
   NORMA_UNROLL
-  for (int r = 0; r < Tile::rows; ++r) NORMA_UNROLL
-  for (int c = 0; c < Tile::cols; ++c) own[r * Tile::weight_stride + at.col + c] = weights[r][c];
+  for (int r = 0; r < Tile::rows; ++r) {
+    NORMA_UNROLL
+    for (int c = 0; c < Tile::cols; ++c) own[r * Tile::weight_stride + at.col + c] = weights[r][c];
+  }
   __syncwarp();
   for (int j = 0; j < count; j += Tile::vec) {
     Vector weight[Tile::rows];
@@ -143,13 +151,17 @@ __device__ __forceinline__ void accumulate(const Tile& at, const Scores<Tile, C>
     for (int r = 0; r < Tile::rows; ++r)
       weight[r] = device::load<Tile::vec>(own + r * Tile::weight_stride + j);
     NORMA_UNROLL
-    for (int e = 0; e < Tile::vec; ++e) NORMA_UNROLL
-    for (int k = 0; k < Tile::vectors; ++k) {
-      const Vector x = device::load<Tile::vec>(summands + (j + e) * Tile::columns +
-                                               (k * Tile::lanes + at.lane) * Tile::vec);
+    for (int e = 0; e < Tile::vec; ++e) {
       NORMA_UNROLL
-      for (int r = 0; r < Tile::rows; ++r) NORMA_UNROLL
-      for (int i = 0; i < Tile::vec; ++i) sums[r][k * Tile::vec + i] += weight[r][e] * x[i];
+      for (int k = 0; k < Tile::vectors; ++k) {
+        const Vector x = device::load<Tile::vec>(summands + (j + e) * Tile::columns +
+                                                 (k * Tile::lanes + at.lane) * Tile::vec);
+        NORMA_UNROLL
+        for (int r = 0; r < Tile::rows; ++r) {
+          NORMA_UNROLL
+          for (int i = 0; i < Tile::vec; ++i) sums[r][k * Tile::vec + i] += weight[r][e] * x[i];
+        }
+      }
     }
   }
 }
@@ -161,10 +173,12 @@ __device__ __forceinline__ void for_each_sum(const Tile& at, const Sums<Tile, C>
                                              std::int64_t first, std::int64_t width,
                                              const Use& use) {
   NORMA_UNROLL
-  for (int k = 0; k < Tile::vectors; ++k) NORMA_UNROLL
-  for (int i = 0; i < Tile::vec; ++i) {
-    const std::int64_t column = first + (k * Tile::lanes + at.lane) * Tile::vec + i;
-    if (column < width) use(column, sums[r][k * Tile::vec + i]);
+  for (int k = 0; k < Tile::vectors; ++k) {
+    NORMA_UNROLL
+    for (int i = 0; i < Tile::vec; ++i) {
+      const std::int64_t column = first + (k * Tile::lanes + at.lane) * Tile::vec + i;
+      if (column < width) use(column, sums[r][k * Tile::vec + i]);
+    }
   }
 }
 
