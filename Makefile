@@ -118,6 +118,24 @@ benchmark: benchmark-program ## Time operations and a training step against this
 benchmark-pytorch: benchmark-program torch-packages ## Time the same in PyTorch (from PyPI, outside of the repository)
 	$(TORCH_VENV)/bin/python benchmarks/compare_pytorch.py --json build/benchmark/pytorch.json $(ARGS)
 
+# Compiled for this machine's GPU alone, and that is asked for before the compilation, which takes half an hour.
+CUDA_ARCHITECTURES ?= $(shell nvidia-smi --query-gpu=compute_cap --format=csv,noheader 2>/dev/null | head -n 1 | tr -d .)
+.PHONY: needs-gpu gpu-programs
+needs-gpu:
+	@nvidia-smi -L >/dev/null 2>&1 || { echo 'this needs an NVIDIA GPU and its driver: nvidia-smi -L lists none here' >&2; exit 2; }
+	@command -v nvcc >/dev/null || { echo 'this needs nvcc 13 in PATH, for example in /usr/local/cuda/bin' >&2; exit 2; }
+gpu-programs: needs-gpu build/.packages
+	cmake --preset cuda -DNORMA_CUDA_ARCHITECTURES=$(CUDA_ARCHITECTURES)
+	cmake --build --preset cuda --parallel $(JOBS) --target gpu_norms cuda_tests
+
+.PHONY: benchmark-gpu
+benchmark-gpu: gpu-programs torch-packages ## Time the norms' CUDA kernels beside a copy and PyTorch; ARGS="--quick" for minutes
+	$(TORCH_VENV)/bin/python benchmarks/gpu_norms/report.py $(ARGS)
+
+.PHONY: gpu-check
+gpu-check: gpu-programs ## Prove and measure the CUDA backend on this machine's GPU, and write one report
+	$(PYTHON) tools/gpu_check.py --programs build/cuda/bin --output build/cuda/gpu_check $(ARGS)
+
 .PHONY: needs-data
 needs-data:
 	@test -n '$(DATA)' || { echo 'this needs DATA=archive (make imdb-data fetches it)' >&2; exit 2; }

@@ -9,6 +9,7 @@
 // gate_rows} or {name, skipped} or {name, error}]}; value is the share of the copy.
 #include <norma/core/device_start.h>
 #include <norma/core/factory.h>
+#include <norma/core/random.h>
 #include <norma/norma.h>
 #include <spdlog/fmt/fmt.h>
 
@@ -56,9 +57,23 @@ std::int64_t gate_rows(const Shaped& shape) {
   return std::clamp<std::int64_t>((1 << 20) / shape.width, 1, shape.rows);
 }
 
-/// Throws unless the kernel's results are those of the CPU in float64 from the same inputs.
-void check_kernel(const Kernel& kernel, Shaped shape) {
+/// FNV-1a of the bits of all tensors.
+std::string digest_of(const TensorList& tensors) {
+  std::uint64_t hash = 0xcbf29ce484222325;
+  for (const Tensor& tensor : tensors) {
+    const Tensor on_cpu = tensor.to(cpu);
+    const auto* bytes = static_cast<const unsigned char*>(on_cpu.raw_data());
+    const auto count = static_cast<std::size_t>(on_cpu.numel()) * on_cpu.element_size();
+    for (std::size_t i = 0; i < count; ++i) hash = (hash ^ bytes[i]) * 0x100000001b3;
+  }
+  return fmt::format("{:016x}", hash);
+}
+
+/// Throws unless the kernel's results are those of the CPU in float64 from the same inputs. Returns
+/// the digest of its results, which is the same in every run.
+std::string check_kernel(const Kernel& kernel, Shaped shape) {
   shape.rows = gate_rows(shape);
+  manual_seed(1);
   TensorList exact, on_gpu;
   for (const Tensor& input : random_inputs(kernel, shape, cpu, float32)) {
     const Tensor rounded = input.to(shape.dtype);
@@ -83,6 +98,7 @@ void check_kernel(const Kernel& kernel, Shaped shape) {
                       "output {} must be that of the CPU; got an error of {} at a scale of {}", i,
                       error, scale);
   }
+  return digest_of(launch.outputs);
 }
 
 double bytes_of(const Kernel& kernel, const Shaped& shape) {
@@ -120,10 +136,11 @@ nlohmann::json time_kernel(const Kernel& kernel, const Shaped& shape, std::int64
 
 nlohmann::json run_case(const Kernel& kernel, const Shaped& shape, const Options& options,
                         const Gpu& device) {
-  check_kernel(kernel, shape);
+  const std::string digest = check_kernel(kernel, shape);
   nlohmann::json result = nlohmann::json::object();
   if (!options.check) result = time_kernel(kernel, shape, device.free_bytes);
   result["gate_rows"] = gate_rows(shape);
+  result["digest"] = digest;
   return result;
 }
 

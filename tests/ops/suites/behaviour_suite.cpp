@@ -4,6 +4,7 @@
 #include "support/compare.h"
 #include "support/devices.h"
 #include "support/golden.h"
+#include "support/missing_kernels.h"
 #include "support/op_table.h"
 #include "support/sanitizers.h"
 
@@ -85,10 +86,12 @@ TEST_CASE("every operation repeats bit for bit", "[suite][devices]") {
     for (const Device& device : devices()) {
       if (takes_too_long(device, elements(sample))) continue;
       INFO(device.str());
-      const TensorList first = forward_and_backward(op, sample, dtype, device);
-      const TensorList second = forward_and_backward(op, sample, dtype, device);
-      REQUIRE(first.size() == second.size());
-      for (std::size_t i = 0; i < first.size(); ++i) CHECK(bitwise_equal(first[i], second[i]));
+      where_implemented(device, [&] {
+        const TensorList first = forward_and_backward(op, sample, dtype, device);
+        const TensorList second = forward_and_backward(op, sample, dtype, device);
+        REQUIRE(first.size() == second.size());
+        for (std::size_t i = 0; i < first.size(); ++i) CHECK(bitwise_equal(first[i], second[i]));
+      });
     }
   });
 }
