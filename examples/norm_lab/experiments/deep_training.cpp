@@ -46,7 +46,7 @@ Result deep_training(const Settings& settings) {
       .setting =
           fmt::format("{} layers of width 32, {} steps of AdamW without warm-up, batch 8 × 8 "
                       "tokens, task: say the {} token; best of the rates",
-                      layers, training.steps, training.shift == 0 ? "same" : "last"),
+                      layers, training.steps, training.shift == 0 ? "same" : "previous"),
       .rows = {{"deep_norm: best loss / chance", at_most(0.5), best[0]},
                {"post: best loss / chance", at_least(0.8), best[3]},
                {"pre: best loss / chance", at_most(0.5), best[1], Tests::reference},

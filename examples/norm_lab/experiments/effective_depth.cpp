@@ -78,25 +78,24 @@ Result effective_depth(const Settings& settings) {
     turns.series.push_back({cost.name, counted(kLayers), depth.turns});
     shares.push_back(late_share(depth.turns));
   }
-  return {.claim =
-              "In trained pre-norm models the deep layers do little, and LayerNorm scaling gives "
-              "them their work back.",
-          .source = "R40, L8; Sun et al. 2025 (The Curse of Depth), at 130M to 7B parameters",
-          .setting =
-              "8 layers of width 32, 300 steps of AdamW at 1e-3, task: say the last token; then "
-              "one layer is left out by a forward hook",
-          .rows = {{"pre: turn of the stream, late layers / early layers", at_most(0.8), shares[0]},
-                   {"scaled: the same, over that of pre", at_least(1.0), shares[1] / shares[0]},
-                   {"post: the same, over that of pre", at_least(1.0), shares[2] / shares[0],
-                    Tests::reference},
-                   {"pre: loss after training", at_most(0.7), loss_pre, Tests::reference}},
-          .depends_on =
-              "scale: the claim is about language models of hundreds of millions of "
-              "parameters, and eight small layers show a trend at best",
-          .finding =
-              "The charts show both measures: the turn of the stream, and the price of a layer. "
-              "One small model and one seed show a trend, not a law.",
-          .charts = {costs, turns}};
+  return {
+      .claim =
+          "Already in a small pre-norm model, once trained, the deep layers do little, and "
+          "LayerNorm scaling gives them their work back.",
+      .source = "R40, L8; Sun et al. 2025 (The Curse of Depth), at 130M to 7B parameters",
+      .setting =
+          "8 layers of width 32, 300 steps of AdamW at 1e-3, task: say the previous token; then "
+          "one layer is left out by a forward hook",
+      .rows = {{"pre: turn of the stream, late layers / early layers", at_most(0.8), shares[0]},
+               {"scaled: the same, over that of pre", at_least(1.0), shares[1] / shares[0]},
+               {"post: the same, over that of pre", at_least(1.0), shares[2] / shares[0],
+                Tests::reference},
+               {"pre: loss after training", at_most(0.7), loss_pre, Tests::reference}},
+      .depends_on = "the measure: the turn of the stream and the price of a layer need not agree",
+      .finding =
+          "The paper speaks of language models of hundreds of millions of parameters, and this "
+          "run can say nothing about those: it asks whether the effect shows at toy scale.",
+      .charts = {costs, turns}};
 }
 
 }  // namespace norm_lab

@@ -80,7 +80,7 @@ Result stability(const Settings& settings) {
       .source = "L12, R33",
       .setting =
           "4 layers of width 32, 150 steps of AdamW without warm-up, batch 32 × 8 tokens, "
-          "task: say the last token; a rate learns where the loss comes within 0.5 of the best "
+          "task: say the previous token; a rate learns where the loss comes within 0.5 of the best "
           "of all",
       .rows = {{"pre: range of rates / that of post", at_least(1.01),
                 ranges["pre"] / std::max(1.0, ranges["post"])},

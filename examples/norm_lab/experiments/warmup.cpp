@@ -53,21 +53,22 @@ Result warmup(const Settings& settings) {
       return std::isfinite(loss) && loss < 0.5 * chance;
     }));
   };
-  return {.claim = "Pre-norm needs no warm-up and bears larger learning rates; post-norm needs it.",
-          .source =
-              "R33, L6; Xiong et al. 2020, Nguyen and Salazar 2019. The articles' own scripts give "
-              "pre 1e-3 and post 1e-4; here both have one grid",
-          .setting =
-              "12 layers of width 32, 200 steps of AdamW, batch 16 × 8 tokens, task: say the last "
-              "token; warm-up of 0 or 100 steps",
-          .rows = {{"pre: rates that learn without warm-up, of 4", at_least(2), learned(pre)},
-                   {"post: rates that learn without warm-up, of 4", at_most(1), learned(post)},
-                   {"post: largest gain of loss by warm-up", at_least(0.3), gain(post, post_warm)},
-                   {"pre: largest gain of loss by warm-up", at_most(1.0), gain(pre, pre_warm),
-                    Tests::reference}},
-          .depends_on = "the learning rate: the smaller it is, the less a warm-up is missed",
-          .finding = "A cell that says “diverged” had a loss past 100 or none.",
-          .charts = {chart}};
+  return {
+      .claim = "Pre-norm needs no warm-up and bears larger learning rates; post-norm needs it.",
+      .source =
+          "R33, L6; Xiong et al. 2020, Nguyen and Salazar 2019. The articles' own scripts give "
+          "pre 1e-3 and post 1e-4; here both have one grid",
+      .setting =
+          "12 layers of width 32, 200 steps of AdamW, batch 16 × 8 tokens, task: say the previous "
+          "token; warm-up of 0 or 100 steps",
+      .rows = {{"pre: rates that learn without warm-up, of 4", at_least(2), learned(pre)},
+               {"post: rates that learn without warm-up, of 4", at_most(1), learned(post)},
+               {"post: largest gain of loss by warm-up", at_least(0.3), gain(post, post_warm)},
+               {"pre: largest gain of loss by warm-up", at_most(1.0), gain(pre, pre_warm),
+                Tests::reference}},
+      .depends_on = "the learning rate: the smaller it is, the less a warm-up is missed",
+      .finding = "A cell that says “diverged” had a loss past 100 or none.",
+      .charts = {chart}};
 }
 
 }  // namespace norm_lab
