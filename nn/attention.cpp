@@ -128,6 +128,7 @@ Tensor MultiheadAttention::rotate(const Tensor& x, std::int64_t offset) {
 }
 
 MultiheadAttention::QueriesKeys MultiheadAttention::queries_keys(const Tensor& x,
+                                                                 const Tensor& source,
                                                                  std::int64_t past) {
   const QKStage stage = qk_stage(config.qk_form);
   const AnyNorm none;
@@ -136,7 +137,7 @@ MultiheadAttention::QueriesKeys MultiheadAttention::queries_keys(const Tensor& x
   };
   Tensor q = split_heads(normalized(at(QKStage::projection, q_norm), q_proj(x)), config.num_heads,
                          at(QKStage::heads, q_norm));
-  Tensor k = split_heads(normalized(at(QKStage::projection, k_norm), k_proj(x)),
+  Tensor k = split_heads(normalized(at(QKStage::projection, k_norm), k_proj(source)),
                          config.num_kv_heads, at(QKStage::heads, k_norm));
   if (config.rope) {
     q = rotate(q, past);
@@ -149,20 +150,31 @@ MultiheadAttention::QueriesKeys MultiheadAttention::queries_keys(const Tensor& x
 }
 
 Tensor MultiheadAttention::forward(const Tensor& x, const Tensor& key_padding_mask,
-                                   KeyValueCache* cache) {
+                                   KeyValueCache* cache, const Tensor& memory) {
   check<ShapeError>(x.dim() == 3 && x.size(2) == config.d_model, "MultiheadAttention",
                     "x must be [batch, length, d_model = {}]; got {}", config.d_model, x.shape());
+  if (memory.defined()) {
+    check<ShapeError>(
+        memory.dim() == 3 && memory.size(0) == x.size(0) && memory.size(2) == config.d_model,
+        "MultiheadAttention", "memory must be [batch = {}, length, d_model = {}]; got {}",
+        x.size(0), config.d_model, memory.shape());
+    check<ValueError>(!config.causal && cache == nullptr, "MultiheadAttention",
+                      "memory must be seen as a whole: without causal and cache; got {}",
+                      config.causal ? "causal = true" : "a cache");
+  }
+  const Tensor& source = memory.defined() ? memory : x;
   if (key_padding_mask.defined())
-    check<ShapeError>(key_padding_mask.shape() == Shape{x.size(0), x.size(1)}, "MultiheadAttention",
-                      "key_padding_mask must be [batch, length] of x {}; got {}", x.shape(),
-                      key_padding_mask.shape());
+    check<ShapeError>(key_padding_mask.shape() == Shape{source.size(0), source.size(1)},
+                      "MultiheadAttention",
+                      "key_padding_mask must be [batch, length] of {} {}; got {}",
+                      memory.defined() ? "memory" : "x", source.shape(), key_padding_mask.shape());
   check<ValueError>(cache == nullptr || (config.causal && !key_padding_mask.defined()),
                     "MultiheadAttention",
                     "a cache must be that of causal attention without key_padding_mask; got {}",
                     config.causal ? "a mask" : "causal = false");
   const std::int64_t past = cache != nullptr ? cache->length() : 0;
-  auto [q, k] = queries_keys(x, past);
-  Tensor v = split_heads(v_proj(x), config.num_kv_heads, v_norm);
+  auto [q, k] = queries_keys(x, source, past);
+  Tensor v = split_heads(v_proj(source), config.num_kv_heads, v_norm);
   if (cache != nullptr) std::tie(k, v) = cache->append(k, v);
   // is_causal counts from the first key. One query behind the cache sees all there is.
   Tensor mask;
@@ -185,7 +197,7 @@ Tensor MultiheadAttention::forward(const Tensor& x, const Tensor& key_padding_ma
 Tensor MultiheadAttention::scores(const Tensor& x) {
   check<ShapeError>(x.dim() == 3 && x.size(2) == config.d_model, "MultiheadAttention",
                     "x must be [batch, length, d_model = {}]; got {}", config.d_model, x.shape());
-  auto [q, k] = queries_keys(x, 0);
+  auto [q, k] = queries_keys(x, x, 0);
   const std::int64_t batch = x.size(0), length = x.size(1);
   const std::int64_t served = config.num_heads / config.num_kv_heads;
   k = k.unsqueeze(2)

@@ -37,8 +37,9 @@ struct AttentionConfig {
 };
 
 /// x [batch, length, d_model] to the same shape: o_proj(softmax(q k^T / sqrt(head_dim)) v) for each
-/// head. Parameters are named as HF Llama names them: q_proj, k_proj, v_proj, o_proj, q_norm,
-/// k_norm.
+/// head. With `memory` [batch, memory_length, d_model], keys and values are those of the memory and
+/// key_padding_mask is its mask: cross-attention. Parameters are named as HF Llama names them:
+/// q_proj, k_proj, v_proj, o_proj, q_norm, k_norm.
 ///
 /// `key_padding_mask` [batch, length] bool: true = no query sees this position. A query that sees
 /// no key gets zeros.
@@ -52,7 +53,7 @@ class MultiheadAttention : public Layer<MultiheadAttention> {
  public:
   explicit MultiheadAttention(const AttentionConfig& config);
   Tensor forward(const Tensor& x, const Tensor& key_padding_mask = {},
-                 KeyValueCache* cache = nullptr);
+                 KeyValueCache* cache = nullptr, const Tensor& memory = {});
   /// What the softmax of forward(x) takes, [batch, num_heads, length, length]: scaled, capped, and
   /// -inf where a causal query may not look. For observers (nn/monitor.h): forward keeps no such
   /// matrix.
@@ -71,7 +72,7 @@ class MultiheadAttention : public Layer<MultiheadAttention> {
   };
   void add_qk_norms();
   /// Of tokens that stand behind `past` others.
-  QueriesKeys queries_keys(const Tensor& x, std::int64_t past);
+  QueriesKeys queries_keys(const Tensor& x, const Tensor& source, std::int64_t past);
   /// [batch, length, heads * head_dim] to [batch, heads, length, head_dim], normalized where there
   /// is a norm.
   Tensor split_heads(const Tensor& x, std::int64_t heads, const AnyNorm& norm) const;

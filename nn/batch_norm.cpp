@@ -77,12 +77,11 @@ Tensor RegularizedBatchNorm::forward(const Tensor& x) {
   return output;
 }
 
-PowerNorm::PowerNorm(std::int64_t features, double eps, std::int64_t group_count,
+PowerNorm::PowerNorm(std::int64_t features, std::int64_t group_count,
                      const PowerNormOptions& settings)
     : groups(group_count), options(settings) {
   check<ValueError>(features > 0 && groups > 0 && features % groups == 0, "PowerNorm",
                     "groups must divide num_features; got {} and {}", groups, features);
-  options.eps = eps;
   add_norm_parameter(*this, "weight", weight, {features}, 1.0);
   add_norm_parameter(*this, "bias", bias, {features}, 0.0);
   running_phi = ones({features});

@@ -54,14 +54,14 @@ class NaiveBatchNorm : public MaskedBatchNorm {
 };
 
 /// MaskedBatchNorm with the penalty of RegularizedBN, to be added to the loss after each forward in
-/// training.
+/// training: norm_penalty sums those of a model.
 class RegularizedBatchNorm : public MaskedBatchNorm {
  public:
   explicit RegularizedBatchNorm(std::int64_t num_features,
                                 const RegularizedBatchNormOptions& options = {});
   Tensor forward(const Tensor& x) override;
-  /// Of the last forward; a scalar.
-  const Tensor& penalty() const { return penalty_; }
+  /// Of the last forward; a scalar, 0 in evaluation.
+  Tensor penalty() const override { return penalty_; }
 
  private:
   RegularizedBatchNormOptions options_;
@@ -73,7 +73,7 @@ class RegularizedBatchNorm : public MaskedBatchNorm {
 /// sIncerass/powernorm.
 class PowerNorm : public Norm {
  public:
-  explicit PowerNorm(std::int64_t num_features, double eps = 1e-5, std::int64_t groups = 1,
+  explicit PowerNorm(std::int64_t num_features, std::int64_t groups = 1,
                      const PowerNormOptions& options = {});
   Tensor forward(const Tensor& x) override;
   void use_padding(const Tensor& padding_mask) override { padding_mask_ = padding_mask; }

@@ -1,7 +1,11 @@
 #include "norma/nn/causal_lm.h"
 
 #include "norma/nn/init.h"
+#include "norma/nn/weight_norm.h"
+#include "norma/ops/elementwise.h"
 #include "norma/ops/loss.h"
+
+#include <cmath>
 
 namespace norma::nn {
 
@@ -20,6 +24,10 @@ CausalLMConfig minimind(const TransformerConfig& shape) {
   decoder.bias = false;
   decoder.llama_names = true;
   return config;
+}
+
+double sphere_scale(const CausalLMConfig& config) {
+  return std::sqrt(static_cast<double>(config.decoder.d_model));
 }
 
 /// The stack of this model, checked.
@@ -62,8 +70,6 @@ void CausalLMConfig::validate() const {
   check<ValueError>(decoder.positions != Positions::learned, name,
                     "positions must be rope or none; got learned; a table of positions would end "
                     "where the text does not");
-  check<ValueError>(decoder.placement != NormPlacement::ngpt, name,
-                    "placement must not be ngpt, whose logits need a scale of their own; got ngpt");
   decoder.validate();
 }
 
@@ -90,15 +96,21 @@ CausalLM::CausalLM(const CausalLMConfig& options)
   if (config.tie_word_embeddings) {
     model.embed_tokens.weight = lm_head.weight;
   }
+  if (config.decoder.placement == NormPlacement::ngpt) {
+    detail::add_norm_parameter(*this, "s_z", s_z, {config.vocab_size}, 1.0 / sphere_scale(config));
+    mark_unit_matrices(*this);
+  }
   if (!config.initializer_range) return;
   for (const NamedParameter& parameter : named_parameters())
-    if (parameter.kind == ParameterKind::matrix || parameter.kind == ParameterKind::embedding)
+    if (parameter.kind == ParameterKind::matrix || parameter.kind == ParameterKind::embedding ||
+        parameter.kind == ParameterKind::sphere)
       init::normal_(parameter.tensor, 0.0, *config.initializer_range);
   for (TransformerBlock& block : model.stack.layers) block.scale_initial_values();
 }
 
 Tensor CausalLM::forward(const Tensor& tokens, DecoderCache* cache) {
-  return lm_head(model(tokens, cache));
+  const Tensor logits = lm_head(model(tokens, cache));
+  return s_z.defined() ? logits * (s_z * sphere_scale(config)) : logits;
 }
 
 Tensor next_token_loss(const Tensor& logits, const Tensor& tokens) {

@@ -43,6 +43,10 @@ class CausalDecoder : public Layer<CausalDecoder> {
 /// and MiniMind ("model.layers.0.self_attn.q_proj.weight") where the decoder is theirs: pre
 /// placement, llama_names, no bias. Tied weights stand under both names in the state_dict.
 ///
+/// The ngpt placement: logits times learned s_z [vocab_size], which stand for 1 and are stored as 1
+/// / sqrt(d_model); call normalize_matrices_ (nn/weight_norm.h) before training and after every
+/// step.
+///
 /// Errors: ValueError that names the fields; ShapeError, IndexError for tokens.
 class CausalLM : public Layer<CausalLM> {
  public:
@@ -52,6 +56,7 @@ class CausalLM : public Layer<CausalLM> {
   const CausalLMConfig config;
   CausalDecoder model;
   Linear lm_head;
+  Tensor s_z;  ///< undefined but for ngpt
 };
 
 /// Mean cross-entropy of each token given those before it, in nats: logits [batch, length, vocab]

@@ -1,6 +1,7 @@
 #include "norma/nn/classifier.h"
 
 #include "norma/core/factory.h"
+#include "norma/nn/weight_norm.h"
 #include "norma/ops/elementwise.h"
 #include "norma/ops/index.h"
 #include "norma/ops/reduction.h"
@@ -114,8 +115,9 @@ TransformerClassifier::TransformerClassifier(const ClassifierConfig& options)
   register_module("encoder", encoder);
   register_module("head_dropout", head_dropout);
   register_module("classifier", classifier);
-  if (config.encoder.placement == NormPlacement::ngpt)
-    detail::add_norm_parameter(*this, "s_z", s_z, {config.num_classes}, 1.0 / sphere_scale(config));
+  if (config.encoder.placement != NormPlacement::ngpt) return;
+  detail::add_norm_parameter(*this, "s_z", s_z, {config.num_classes}, 1.0 / sphere_scale(config));
+  mark_unit_matrices(*this);
 }
 
 Tensor TransformerClassifier::embed(const Tensor& tokens, const Tensor& bigrams) {

@@ -1,5 +1,6 @@
 #include "norma/nn/feed_forward.h"
 
+#include "norma/nn/row_norms.h"
 #include "norma/ops/activation.h"
 #include "norma/ops/elementwise.h"
 
@@ -20,6 +21,7 @@ norma::Activation fused(Activation activation) {
     case Activation::silu:
       return norma::Activation::silu;
     case Activation::swiglu:
+    case Activation::poly_norm:
       break;
   }
   return norma::Activation::none;
@@ -36,6 +38,7 @@ Tensor activate(const Tensor& x, Activation activation) {
     case Activation::silu:
       return silu(x);
     case Activation::swiglu:
+    case Activation::poly_norm:
       break;
   }
   return x;
@@ -61,6 +64,10 @@ FeedForward::FeedForward(const FeedForwardConfig& options)
     fc1_ = add("fc1", config.d_model, config.d_ff);
     fc2_ = add("fc2", config.d_ff, config.d_model);
   }
+  if (config.activation == Activation::poly_norm) {
+    act_fn_ = std::make_unique<PolyNorm>();
+    register_module("act_fn", *act_fn_);
+  }
   if (config.inner_norm != NormKind::none) {
     ffn_layernorm_ = make_norm(config.inner_norm, config.d_ff, config.inner_norm_eps);
     register_module("ffn_layernorm", *ffn_layernorm_);
@@ -84,9 +91,11 @@ Tensor FeedForward::hidden(const Tensor& x) {
     }
     return swiglu(gate, up);
   }
-  if (config.unit_scale) return activate((*fc1_)(x) * (s_u_ * unit), config.activation);
-  return fc1_->has_hooks() ? activate((*fc1_)(x), config.activation)
-                           : (*fc1_)(x, fused(config.activation));
+  if (!config.unit_scale && !act_fn_ && !fc1_->has_hooks())
+    return (*fc1_)(x, fused(config.activation));
+  Tensor h = (*fc1_)(x);
+  if (config.unit_scale) h = h * (s_u_ * unit);
+  return act_fn_ ? (*act_fn_)(h) : activate(h, config.activation);
 }
 
 Tensor FeedForward::forward(const Tensor& x) {

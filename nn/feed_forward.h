@@ -11,18 +11,20 @@
 
 namespace norma::nn {
 
-/// The non-linearity of a feed-forward network. The gated one has three matrices.
-enum class Activation { relu, gelu, gelu_tanh, silu, swiglu };
+/// The non-linearity of a feed-forward network. The gated one, swiglu, has three matrices;
+/// poly_norm learns (layer PolyNorm, "act_fn").
+enum class Activation { relu, gelu, gelu_tanh, silu, swiglu, poly_norm };
 
 template <>
 struct EnumNames<Activation> {
   static constexpr const char* type = "Activation";
-  static constexpr auto values =
-      std::to_array<std::pair<Activation, std::string_view>>({{Activation::relu, "relu"},
-                                                              {Activation::gelu, "gelu"},
-                                                              {Activation::gelu_tanh, "gelu_tanh"},
-                                                              {Activation::silu, "silu"},
-                                                              {Activation::swiglu, "swiglu"}});
+  static constexpr auto values = std::to_array<std::pair<Activation, std::string_view>>(
+      {{Activation::relu, "relu"},
+       {Activation::gelu, "gelu"},
+       {Activation::gelu_tanh, "gelu_tanh"},
+       {Activation::silu, "silu"},
+       {Activation::swiglu, "swiglu"},
+       {Activation::poly_norm, "poly_norm"}});
 };
 
 struct FeedForwardConfig {
@@ -51,6 +53,7 @@ class FeedForward : public Layer<FeedForward> {
   Tensor hidden(const Tensor& x);
   std::unique_ptr<Linear> fc1_, fc2_;
   std::unique_ptr<Linear> gate_proj_, up_proj_, down_proj_;  // swiglu
+  AnyNorm act_fn_;                                           // poly_norm
   AnyNorm ffn_layernorm_;                                    // null without inner_norm
   Tensor s_u_, s_v_;  // [d_ff] with unit_scale; s_v of the gate
   Dropout dropout_;

@@ -47,6 +47,14 @@ void Module::register_parameter(const std::string& name, Tensor& tensor, Paramet
   parameters_.push_back({name, &tensor, kind});
 }
 
+void Module::set_parameter_kind(const std::string& name, ParameterKind kind) {
+  const auto found = std::find_if(parameters_.begin(), parameters_.end(),
+                                  [&](const Parameter& entry) { return entry.name == name; });
+  check<ValueError>(found != parameters_.end(), "set_parameter_kind",
+                    "name must be that of a parameter of this module; got \"{}\"", name);
+  found->kind = kind;
+}
+
 void Module::register_buffer(const std::string& name, Tensor& tensor, bool persistent) {
   check_name(name, "register_buffer");
   check<ValueError>(tensor.defined(), "register_buffer",
@@ -339,6 +347,8 @@ std::string_view to_string(ParameterKind kind) {
       return "norm";
     case ParameterKind::embedding:
       return "embedding";
+    case ParameterKind::sphere:
+      return "sphere";
     case ParameterKind::scalar:
       break;
   }

@@ -43,6 +43,7 @@ enum class ParameterKind : std::uint8_t {
   norm,       ///< gain or offset of a norm, whatever its shape
   embedding,  ///< lookup table
   scalar,     ///< single learned number, such as a temperature or gate
+  sphere,     ///< matrix or table that is kept as unit vectors, as in nGPT: decay has no sense
 };
 
 struct NamedParameter {
@@ -100,6 +101,8 @@ class Module {
   // -- registration: a name must be non-empty, without dots, new to this module; else ValueError
   /// Registers the member `tensor`, a floating-point leaf, and makes it collect gradients.
   void register_parameter(const std::string& name, Tensor& tensor, ParameterKind kind);
+  /// Another kind for the parameter `name` of this module itself.
+  void set_parameter_kind(const std::string& name, ParameterKind kind);
   /// Registers the member `tensor` as state that is not trained. Persistent ones are part of the
   /// state_dict.
   void register_buffer(const std::string& name, Tensor& tensor, bool persistent = true);
@@ -215,7 +218,7 @@ class Module {
 /// Prints `module.str()`.
 std::ostream& operator<<(std::ostream& stream, const Module& module);
 
-/// "matrix", "bias", "norm", "embedding", "scalar".
+/// "matrix", "bias", "norm", "embedding", "scalar", "sphere".
 std::string_view to_string(ParameterKind kind);
 
 }  // namespace norma::nn

@@ -5,6 +5,7 @@
 #include "norma/nn/custom_norm.h"
 #include "norma/nn/point_norms.h"
 #include "norma/nn/row_norms.h"
+#include "norma/ops/elementwise.h"
 #include "norma/ops/norm.h"
 
 #include <numeric>
@@ -117,6 +118,8 @@ AnyNorm make_norm(NormKind kind, std::int64_t dim, std::optional<double> eps) {
       return std::make_unique<LayerNorm>(dim, eps.value_or(1e-5));
     case NormKind::layer_norm_no_bias:
       return std::make_unique<LayerNorm>(dim, eps.value_or(1e-5), true, false);
+    case NormKind::layer_norm_1p:
+      return std::make_unique<LayerNorm1P>(dim, eps.value_or(1e-5));
     case NormKind::rms_norm:
       return std::make_unique<RMSNorm>(dim, eps);
     case NormKind::llama_rms_norm:
@@ -149,12 +152,24 @@ AnyNorm make_norm(NormKind kind, std::int64_t dim, std::optional<double> eps) {
     case NormKind::batch_norm_naive:
       return std::make_unique<NaiveBatchNorm>(dim, eps.value_or(1e-5));
     case NormKind::power_norm:
-      return std::make_unique<PowerNorm>(dim, eps.value_or(1e-5));
+      return std::make_unique<PowerNorm>(dim, 1, PowerNormOptions{.eps = eps.value_or(1e-5)});
+    case NormKind::regularized_batch_norm:
+      return std::make_unique<RegularizedBatchNorm>(
+          dim, RegularizedBatchNormOptions{.eps = eps.value_or(1e-5)});
   }
   if (AnyNorm custom = make_custom_norm(kind, dim, eps)) return custom;
   throw ValueError("make_norm", "kind must be a NormKind; got " +
                                     std::to_string(static_cast<int>(kind)) + "; one of " +
                                     enum_choices<NormKind>());
+}
+
+Tensor norm_penalty(Module& model) {
+  Tensor sum;
+  for (Module* module : model.modules())
+    if (const auto* norm = dynamic_cast<Norm*>(module))
+      if (const Tensor penalty = norm->penalty(); penalty.defined())
+        sum = sum.defined() ? sum + penalty : penalty;
+  return sum;
 }
 
 }  // namespace norma::nn

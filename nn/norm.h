@@ -20,6 +20,8 @@ class Norm : public Layer<Norm> {
   /// Says which tokens of the next inputs are padding (bool [batch, length], true = padding;
   /// undefined: none). Norms of rows do not care; those of batches leave them out.
   virtual void use_padding(const Tensor& /*padding_mask*/) {}
+  /// What the last forward in training adds to the loss; undefined: nothing. See norm_penalty.
+  virtual Tensor penalty() const { return {}; }
 };
 
 /// y = (x - mean) / sqrt(var + eps) * weight + bias over the last dimensions `normalized_shape`;
@@ -62,6 +64,7 @@ enum class NormKind {
   none,
   layer_norm,
   layer_norm_no_bias,
+  layer_norm_1p,      ///< gain 1 + weight
   rms_norm,
   llama_rms_norm,     ///< rounds before the weight
   gemma_rms_norm,     ///< gain 1 + weight
@@ -78,6 +81,7 @@ enum class NormKind {
   batch_norm,         ///< without padding
   batch_norm_naive,   ///< padding counts like text
   power_norm,
+  regularized_batch_norm,  ///< with a penalty for the loss: norm_penalty
 };
 // clang-format on
 
@@ -88,6 +92,7 @@ struct EnumNames<NormKind> {
       {{NormKind::none, "none"},
        {NormKind::layer_norm, "layer_norm"},
        {NormKind::layer_norm_no_bias, "layer_norm_no_bias"},
+       {NormKind::layer_norm_1p, "layer_norm_1p"},
        {NormKind::rms_norm, "rms_norm"},
        {NormKind::llama_rms_norm, "llama_rms_norm"},
        {NormKind::gemma_rms_norm, "gemma_rms_norm"},
@@ -103,7 +108,8 @@ struct EnumNames<NormKind> {
        {NormKind::derf, "derf"},
        {NormKind::batch_norm, "batch_norm"},
        {NormKind::batch_norm_naive, "batch_norm_naive"},
-       {NormKind::power_norm, "power_norm"}});
+       {NormKind::power_norm, "power_norm"},
+       {NormKind::regularized_batch_norm, "regularized_batch_norm"}});
 };
 
 namespace detail {
@@ -120,5 +126,10 @@ using AnyNorm = std::unique_ptr<Norm>;
 /// The norm of this kind; `NormKind::none` gives one that returns its input. `eps`: the default of
 /// the kind if absent.
 AnyNorm make_norm(NormKind kind, std::int64_t dim, std::optional<double> eps = std::nullopt);
+
+/// Sum of what the norms of `model` add to the loss of their last forward (RegularizedBN);
+/// undefined where none does: `if (const Tensor extra = norm_penalty(model); extra.defined()) loss
+/// = loss + extra;`.
+Tensor norm_penalty(Module& model);
 
 }  // namespace norma::nn

@@ -1,81 +1,83 @@
 #include "norma/nn/placement.h"
 
 #include "norma/core/factory.h"
+#include "norma/nn/point_norms.h"
 #include "norma/ops/elementwise.h"
 #include "norma/ops/fused_norm.h"
 #include "norma/ops/norm.h"
 #include "norma/ops/reduction.h"
 
+#include <algorithm>
 #include <cmath>
 
 namespace norma::nn {
 
 namespace {
 
+/// {encoder, decoder}: layers of the two stacks.
+std::pair<std::int64_t, std::int64_t> depths(StackRole role, std::int64_t own, std::int64_t other) {
+  return role == StackRole::decoder ? std::pair(other, own) : std::pair(own, other);
+}
+
 /// For placements with a norm for each sublayer.
-class TwoNorms : public Placement {
+class Norms : public Placement {
  public:
-  explicit TwoNorms(const PlacementContext& context)
-      : norm1_(add_norm("norm1", context)), norm2_(add_norm("norm2", context)) {}
+  explicit Norms(const PlacementContext& context) : norms_(add_norms("norm", context)) {}
 
  protected:
-  Norm& norm1_;
-  Norm& norm2_;
+  Tensor norm(std::size_t i, const Tensor& x) { return (*norms_[i])(x); }
+  const std::vector<Norm*>& norms() const { return norms_; }
+
+ private:
+  std::vector<Norm*> norms_;
 };
 
 /// For placements with a norm before and one behind each sublayer.
-class FourNorms : public TwoNorms {
+class NormPairs : public Norms {
  public:
-  explicit FourNorms(const PlacementContext& context)
-      : TwoNorms(context),
-        post_norm1_(add_norm("post_norm1", context)),
-        post_norm2_(add_norm("post_norm2", context)) {}
+  explicit NormPairs(const PlacementContext& context)
+      : Norms(context), post_norms_(add_norms("post_norm", context)) {}
 
  protected:
-  Norm& post_norm1_;
-  Norm& post_norm2_;
+  Tensor post_norm(std::size_t i, const Tensor& x) { return (*post_norms_[i])(x); }
+
+ private:
+  std::vector<Norm*> post_norms_;
 };
 
 class NoNorms final : public Placement {
- public:
-  Tensor forward(const Tensor& x, const Sublayer& attention,
-                 const Sublayer& feed_forward) override {
-    const Tensor h = x + attention(x);
-    return h + feed_forward(h);
-  }
+  Tensor step(std::size_t /*i*/, const Tensor& x, const Sublayer& f) override { return x + f(x); }
 };
 
-class PostNorm final : public TwoNorms {
+class PostNorm final : public Norms {
  public:
-  using TwoNorms::TwoNorms;
-  Tensor forward(const Tensor& x, const Sublayer& attention,
-                 const Sublayer& feed_forward) override {
-    const Tensor h = norm1_(x + attention(x));
-    return norm2_(h + feed_forward(h));
-  }
-};
-
-class PreNorm final : public TwoNorms {
- public:
-  using TwoNorms::TwoNorms;
-  Tensor forward(const Tensor& x, const Sublayer& attention,
-                 const Sublayer& feed_forward) override {
-    const Tensor h = x + attention(norm1_(x));
-    return h + feed_forward(norm2_(h));
-  }
-};
-
-class SandwichNorm final : public FourNorms {
- public:
-  explicit SandwichNorm(const PlacementContext& context)
-      : FourNorms(context), pb_relax_(context.pb_relax) {}
-  Tensor forward(const Tensor& x, const Sublayer& attention,
-                 const Sublayer& feed_forward) override {
-    const Tensor h = x + post_norm1_(relaxed(attention(norm1_(relaxed(x)))));
-    return h + post_norm2_(relaxed(feed_forward(norm2_(relaxed(h)))));
-  }
+  using Norms::Norms;
 
  private:
+  Tensor step(std::size_t i, const Tensor& x, const Sublayer& f) override {
+    return norm(i, x + f(x));
+  }
+};
+
+class PreNorm final : public Norms {
+ public:
+  using Norms::Norms;
+
+ private:
+  Tensor step(std::size_t i, const Tensor& x, const Sublayer& f) override {
+    return x + f(norm(i, x));
+  }
+};
+
+class SandwichNorm final : public NormPairs {
+ public:
+  explicit SandwichNorm(const PlacementContext& context)
+      : NormPairs(context), pb_relax_(context.pb_relax) {}
+
+ private:
+  Tensor step(std::size_t i, const Tensor& x, const Sublayer& f) override {
+    return x + post_norm(i, relaxed(f(norm(i, relaxed(x)))));
+  }
   /// Precision bottleneck relaxation: the largest magnitude becomes 8. The norm undoes the factor,
   /// which is a constant to the gradient, but for its share in eps.
   Tensor relaxed(const Tensor& x) const {
@@ -86,130 +88,150 @@ class SandwichNorm final : public FourNorms {
   bool pb_relax_;
 };
 
-class OutputNorm final : public TwoNorms {
+class OutputNorm final : public Norms {
  public:
-  using TwoNorms::TwoNorms;
-  Tensor forward(const Tensor& x, const Sublayer& attention,
-                 const Sublayer& feed_forward) override {
-    const Tensor h = x + norm1_(attention(x));
-    return h + norm2_(feed_forward(h));
+  using Norms::Norms;
+
+ private:
+  Tensor step(std::size_t i, const Tensor& x, const Sublayer& f) override {
+    return x + norm(i, f(x));
   }
 };
 
-class DeepNorm final : public TwoNorms {
+class DeepNorm final : public Norms {
  public:
-  explicit DeepNorm(const PlacementContext& context)
-      : TwoNorms(context),
-        alpha_(deep_norm_constants(StackRole::alone, context.num_layers).alpha) {}
-  Tensor forward(const Tensor& x, const Sublayer& attention,
-                 const Sublayer& feed_forward) override {
-    const Tensor h = norm1_(alpha_ * x + attention(x));
-    return norm2_(alpha_ * h + feed_forward(h));
+  explicit DeepNorm(const PlacementContext& context) : Norms(context) {
+    const auto [encoder, decoder] = depths(context.role, context.num_layers, context.other_layers);
+    alpha_ = deep_norm_constants(context.role, encoder, decoder).alpha;
   }
 
  private:
+  Tensor step(std::size_t i, const Tensor& x, const Sublayer& f) override {
+    return norm(i, alpha_ * x + f(x));
+  }
+
   double alpha_;
 };
 
-/// The norm behind attention; the others of NormFormer stand inside of the sublayers.
-class NormFormer final : public TwoNorms {
+/// The norm behind self-attention and the gain of the last residual; what else NormFormer has
+/// stands inside of the sublayers.
+class NormFormer final : public Norms {
  public:
   explicit NormFormer(const PlacementContext& context)
-      : TwoNorms(context), post_norm1_(add_norm("post_norm1", context)) {}
-  Tensor forward(const Tensor& x, const Sublayer& attention,
-                 const Sublayer& feed_forward) override {
-    const Tensor h = x + post_norm1_(attention(norm1_(x)));
-    return h + feed_forward(norm2_(h));
-  }
+      : Norms(context),
+        post_norm1_(add_norm("post_norm1", context)),
+        last_(context.sublayers - 1),
+        w_resid_(context.res_scale
+                     ? &add_part("w_resid", std::make_unique<LayerScale>(context.d_model, 1.0))
+                     : nullptr) {}
 
  private:
+  Tensor step(std::size_t i, const Tensor& x, const Sublayer& f) override {
+    const Tensor output = f(norm(i, x));
+    if (i == 0) return x + post_norm1_(output);
+    return i == last_ && w_resid_ != nullptr ? (*w_resid_)(x) + output : x + output;
+  }
+
   Norm& post_norm1_;
+  std::size_t last_;
+  Norm* w_resid_;
 };
 
-class ResiDual final : public TwoNorms {
+class ResiDual final : public Norms {
  public:
   explicit ResiDual(const PlacementContext& context)
-      : TwoNorms(context), accumulated_(context.accumulated) {}
-  Tensor forward(const Tensor& x, const Sublayer& attention,
-                 const Sublayer& feed_forward) override {
-    const Tensor h = norm1_(x + kept(attention(x)));
-    return norm2_(h + kept(feed_forward(h)));
-  }
+      : Norms(context), accumulated_(context.accumulated) {}
 
  private:
-  const Tensor& kept(const Tensor& output) {
+  Tensor step(std::size_t i, const Tensor& x, const Sublayer& f) override {
+    const Tensor output = f(x);
     if (accumulated_) *accumulated_ = *accumulated_ + output;
-    return output;
+    return norm(i, x + output);
   }
 
   std::shared_ptr<Tensor> accumulated_;
 };
 
-class LayerNormScaling final : public TwoNorms {
+class LayerNormScaling final : public Norms {
  public:
   explicit LayerNormScaling(const PlacementContext& context)
-      : TwoNorms(context), scale_(1.0 / std::sqrt(static_cast<double>(context.layer + 1))) {}
-  Tensor forward(const Tensor& x, const Sublayer& attention,
-                 const Sublayer& feed_forward) override {
-    const Tensor h = x + attention(norm1_(x) * scale_);
-    return h + feed_forward(norm2_(h) * scale_);
-  }
+      : Norms(context), scale_(1.0 / std::sqrt(static_cast<double>(context.layer + 1))) {}
 
  private:
+  Tensor step(std::size_t i, const Tensor& x, const Sublayer& f) override {
+    return x + f(norm(i, x) * scale_);
+  }
+
   double scale_;
 };
 
 /// The residual of the feed-forward is taken behind the norm.
 class HybridNorm final : public Placement {
  public:
-  explicit HybridNorm(const PlacementContext& context) : norm2_(add_norm("norm2", context)) {}
-  Tensor forward(const Tensor& x, const Sublayer& attention,
-                 const Sublayer& feed_forward) override {
-    const Tensor h = norm2_(x + attention(x));
-    return h + feed_forward(h);
-  }
+  explicit HybridNorm(const PlacementContext& context)
+      : last_(context.sublayers - 1),
+        norm_(add_norm(fmt::format("norm{}", context.sublayers), context)) {}
 
  private:
-  Norm& norm2_;
+  Tensor step(std::size_t i, const Tensor& x, const Sublayer& f) override {
+    const Tensor h = i == last_ ? norm_(x) : x;
+    return h + f(h);
+  }
+
+  std::size_t last_;
+  Norm& norm_;
 };
 
-class Keel final : public FourNorms {
+class Keel final : public NormPairs {
  public:
   explicit Keel(const PlacementContext& context)
-      : FourNorms(context), alpha_(2.0 * static_cast<double>(context.num_layers)) {}
-  Tensor forward(const Tensor& x, const Sublayer& attention,
-                 const Sublayer& feed_forward) override {
-    const Tensor h = post_norm1_(alpha_ * x + attention(norm1_(x)));
-    return post_norm2_(alpha_ * h + feed_forward(norm2_(h)));
-  }
+      : NormPairs(context),
+        alpha_(static_cast<double>(context.num_layers) * static_cast<double>(context.sublayers)) {}
 
  private:
+  Tensor step(std::size_t i, const Tensor& x, const Sublayer& f) override {
+    return post_norm(i, alpha_ * x + f(norm(i, x)));
+  }
+
   double alpha_;
 };
 
-class Parallel final : public TwoNorms {
+/// All sublayers see the stream as it enters the block.
+class Parallel final : public Norms {
  public:
-  using TwoNorms::TwoNorms;
-  Tensor forward(const Tensor& x, const Sublayer& attention,
-                 const Sublayer& feed_forward) override {
-    const auto [a, b] = both(x);
-    return x + attention(a) + feed_forward(b);
+  using Norms::Norms;
+  Tensor forward(const Tensor& x, const std::vector<Sublayer>& sublayers) override {
+    const TensorList inputs = normalized(x);
+    Tensor y = x;
+    for (std::size_t i = 0; i < sublayers.size(); ++i) y = y + sublayers[i](inputs[i]);
+    return y;
   }
 
  private:
-  /// One pass over x where both norms have the same statistics.
-  std::pair<Tensor, Tensor> both(const Tensor& x) {
-    const bool hooked = norm1_.has_hooks() || norm2_.has_hooks();
-    if (auto* first = dynamic_cast<LayerNorm*>(&norm1_); first != nullptr && !hooked) {
-      const auto& second = dynamic_cast<LayerNorm&>(norm2_);
-      return dual_layer_norm(x, {first->weight, first->bias, second.weight, second.bias},
-                             {.eps = first->eps});
+  Tensor step(std::size_t i, const Tensor& x, const Sublayer& f) override {
+    return x + f(norm(i, x));
+  }
+  /// One pass over x where two norms have the same statistics.
+  TensorList normalized(const Tensor& x) {
+    const bool hooked = std::any_of(norms().begin(), norms().end(),
+                                    [](const Norm* norm) { return norm->has_hooks(); });
+    if (norms().size() == 2 && !hooked) {
+      if (auto* first = dynamic_cast<LayerNorm*>(norms()[0])) {
+        const auto& second = dynamic_cast<LayerNorm&>(*norms()[1]);
+        const auto [a, b] = dual_layer_norm(
+            x, {first->weight, first->bias, second.weight, second.bias}, {.eps = first->eps});
+        return {a, b};
+      }
+      if (auto* first = dynamic_cast<RMSNorm*>(norms()[0])) {
+        const auto& second = dynamic_cast<RMSNorm&>(*norms()[1]);
+        const auto [a, b] =
+            dual_rms_norm(x, {first->weight, {}, second.weight, {}}, {.eps = first->eps});
+        return {a, b};
+      }
     }
-    if (auto* first = dynamic_cast<RMSNorm*>(&norm1_); first != nullptr && !hooked) {
-      const auto& second = dynamic_cast<RMSNorm&>(norm2_);
-      return dual_rms_norm(x, {first->weight, {}, second.weight, {}}, {.eps = first->eps});
-    }
-    return {norm1_(x), norm2_(x)};
+    TensorList inputs;
+    for (std::size_t i = 0; i < norms().size(); ++i) inputs.push_back(norm(i, x));
+    return inputs;
   }
 };
 
@@ -237,21 +259,18 @@ class SphereStep final : public Norm {
 /// Without norms of the chosen kind: unit vectors are the norm.
 class NGpt final : public Placement {
  public:
-  explicit NGpt(const PlacementContext& context)
-      : step1_(add_step("step1", context)), step2_(add_step("step2", context)) {}
-  Tensor forward(const Tensor& x, const Sublayer& attention,
-                 const Sublayer& feed_forward) override {
-    const Tensor h = step1_.step(x, attention(x));
-    return step2_.step(h, feed_forward(h));
+  explicit NGpt(const PlacementContext& context) {
+    for (std::size_t i = 0; i < context.sublayers; ++i)
+      steps_.push_back(static_cast<SphereStep*>(
+          &add_part(fmt::format("step{}", i + 1), std::make_unique<SphereStep>(context.d_model))));
   }
 
  private:
-  SphereStep& add_step(const std::string& name, const PlacementContext& context) {
-    return static_cast<SphereStep&>(add_part(name, std::make_unique<SphereStep>(context.d_model)));
+  Tensor step(std::size_t i, const Tensor& x, const Sublayer& f) override {
+    return steps_[i]->step(x, f(x));
   }
 
-  SphereStep& step1_;
-  SphereStep& step2_;
+  std::vector<SphereStep*> steps_;
 };
 
 }  // namespace
@@ -263,6 +282,20 @@ Norm& Placement::add_part(const std::string& name, std::unique_ptr<Norm> part) {
 
 Norm& Placement::add_norm(const std::string& name, const PlacementContext& context) {
   return add_part(name, make_norm(context.norm, context.d_model, context.eps));
+}
+
+std::vector<Norm*> Placement::add_norms(const std::string& prefix,
+                                        const PlacementContext& context) {
+  std::vector<Norm*> norms;
+  for (std::size_t i = 1; i <= context.sublayers; ++i)
+    norms.push_back(&add_norm(fmt::format("{}{}", prefix, i), context));
+  return norms;
+}
+
+Tensor Placement::forward(const Tensor& x, const std::vector<Sublayer>& sublayers) {
+  Tensor h = x;
+  for (std::size_t i = 0; i < sublayers.size(); ++i) h = step(i, h, sublayers[i]);
+  return h;
 }
 
 std::unique_ptr<Placement> make_placement(NormPlacement placement,
@@ -289,7 +322,9 @@ std::unique_ptr<Placement> make_placement(NormPlacement placement,
     case NormPlacement::scaled:
       return std::make_unique<LayerNormScaling>(context);
     case NormPlacement::mix:
-      if (context.layer < context.num_layers / 4) return std::make_unique<PostNorm>(context);
+      if (context.layer <
+          static_cast<std::int64_t>(context.mix_share * static_cast<double>(context.num_layers)))
+        return std::make_unique<PostNorm>(context);
       return std::make_unique<PreNorm>(context);
     case NormPlacement::hybrid:
       return std::make_unique<HybridNorm>(context);
@@ -374,12 +409,14 @@ double sub_ln_gain(StackRole role, std::int64_t encoder_layers, std::int64_t dec
   return std::sqrt(std::log(2.0 * n));
 }
 
-double residual_gain(NormPlacement placement, std::int64_t num_layers) {
+double residual_gain(NormPlacement placement, std::int64_t num_layers, StackRole role,
+                     std::int64_t other_layers) {
+  const auto [encoder, decoder] = depths(role, num_layers, other_layers);
   switch (placement) {
     case NormPlacement::deep_norm:
-      return deep_norm_constants(StackRole::alone, num_layers).beta;
+      return deep_norm_constants(role, encoder, decoder).beta;
     case NormPlacement::sub_ln:
-      return sub_ln_gain(StackRole::alone, num_layers);
+      return sub_ln_gain(role, encoder, decoder);
     default:
       return 1.0;
   }

@@ -2,8 +2,8 @@
 // the formula of its paper.
 //
 // To add one: a value of NormPlacement with its name, a class in placement.cpp and its line in
-// make_placement. TransformerBlock needs no change: it hands over its two sublayers and registers
-// what the placement made. What a placement wants inside of the sublayers (SubLN, NormFormer,
+// make_placement. TransformerBlock needs no change: it hands over its sublayers and registers what
+// the placement made. What a placement wants inside of the sublayers (SubLN, NormFormer,
 // HybridNorm, nGPT) it says in sublayer_norms(), and what of their initial values, in
 // residual_gain().
 #pragma once
@@ -62,6 +62,18 @@ struct EnumNames<NormPlacement> {
        {NormPlacement::ngpt, "ngpt"}});
 };
 
+/// The parts of an encoder-decoder, or of a stack alone, that initial values depend on.
+enum class StackRole { alone, encoder, decoder };
+
+template <>
+struct EnumNames<StackRole> {
+  static constexpr const char* type = "StackRole";
+  static constexpr auto values =
+      std::to_array<std::pair<StackRole, std::string_view>>({{StackRole::alone, "alone"},
+                                                             {StackRole::encoder, "encoder"},
+                                                             {StackRole::decoder, "decoder"}});
+};
+
 /// What a placement may depend on.
 struct PlacementContext {
   NormKind norm = NormKind::layer_norm;
@@ -69,7 +81,12 @@ struct PlacementContext {
   std::optional<double> eps = std::nullopt;
   std::int64_t layer = 0;       ///< index of the block in its stack
   std::int64_t num_layers = 1;  ///< of the stack
-  bool pb_relax = false;        ///< sandwich: x / (max |x| / 8) before each norm, against overflow
+  StackRole role = StackRole::alone;
+  std::int64_t other_layers = 0;  ///< of the other stack, where there is one
+  std::size_t sublayers = 2;      ///< of a block: 3 with cross-attention
+  double mix_share = 0.25;        ///< Mix-LN: share of the blocks that are post
+  bool res_scale = false;         ///< NormFormer: a gain for each channel of the last residual
+  bool pb_relax = false;  ///< sandwich: x / (max |x| / 8) before each norm, against overflow
   /// ResiDual: where the blocks of one stack sum what their sublayers give. Null: a block alone.
   std::shared_ptr<Tensor> accumulated = nullptr;
 };
@@ -77,7 +94,8 @@ struct PlacementContext {
 /// A sublayer with its dropout: what is added to the residual stream.
 using Sublayer = std::function<Tensor(const Tensor&)>;
 
-/// How the residual stream passes the two sublayers of a block.
+/// How the residual stream passes the sublayers of a block: one or two attentions, and last the
+/// feed-forward.
 class Placement {
  public:
   struct NamedPart {
@@ -86,13 +104,17 @@ class Placement {
   };
 
   virtual ~Placement() = default;
-  virtual Tensor forward(const Tensor& x, const Sublayer& attention,
-                         const Sublayer& feed_forward) = 0;
+  /// One sublayer after the other, unless a placement has it otherwise.
+  virtual Tensor forward(const Tensor& x, const std::vector<Sublayer>& sublayers);
   /// The norms it uses, under the names they have in the block ("norm1").
   const std::vector<NamedPart>& parts() const { return parts_; }
 
  protected:
+  /// The stream behind sublayer `i`, which is f.
+  virtual Tensor step(std::size_t i, const Tensor& x, const Sublayer& f) = 0;
   Norm& add_norm(const std::string& name, const PlacementContext& context);
+  /// "norm1", "norm2", …: one for each sublayer.
+  std::vector<Norm*> add_norms(const std::string& prefix, const PlacementContext& context);
   Norm& add_part(const std::string& name, std::unique_ptr<Norm> part);
 
  private:
@@ -115,11 +137,9 @@ struct SublayerNorms {
 };
 SublayerNorms sublayer_norms(NormPlacement placement);
 
-/// The parts of an encoder-decoder, or of a stack alone, that initial values depend on.
-enum class StackRole { alone, encoder, decoder };
-
 /// alpha multiplies the residual of DeepNorm; beta the initial values of fc1, fc2, v_proj and
-/// o_proj (not of q_proj, k_proj). N encoder and M decoder layers; `alone` is an encoder or a
+/// o_proj (not of q_proj, k_proj), which are those of nn::Linear as in torchscale (the paper has
+/// Xavier's). N encoder and M decoder layers; `alone` is an encoder or a
 /// decoder of N layers without the other:
 ///   alone:   alpha = (2 N)^(1/4), beta = (8 N)^(-1/4)
 ///   encoder: alpha = 0.81 (N^4 M)^(1/16), beta = 0.87 (N^4 M)^(-1/16)
@@ -133,7 +153,8 @@ DeepNormConstants deep_norm_constants(StackRole role, std::int64_t encoder_layer
 /// encoder and sqrt(ln 3M) for the decoder of an encoder-decoder (its cross-attention left out).
 double sub_ln_gain(StackRole role, std::int64_t encoder_layers, std::int64_t decoder_layers = 0);
 /// What a placement multiplies the initial values of fc1 (gate_proj, up_proj), fc2 (down_proj),
-/// v_proj and o_proj by; 1 for most.
-double residual_gain(NormPlacement placement, std::int64_t num_layers);
+/// v_proj and o_proj by; 1 for most. Not those of cross-attention with SubLN.
+double residual_gain(NormPlacement placement, std::int64_t num_layers,
+                     StackRole role = StackRole::alone, std::int64_t other_layers = 0);
 
 }  // namespace norma::nn

@@ -11,20 +11,21 @@ namespace norma::nn {
 
 namespace {
 
-/// LayerNorm without bias, with a weight for each head: input [..., heads, head_dim].
+/// LayerNorm with a weight, and perhaps a bias, for each head: input [..., heads, head_dim].
 class HeadLayerNorm final : public Norm {
  public:
-  explicit HeadLayerNorm(const QKNormShape& shape) : eps_(shape.eps) {
+  HeadLayerNorm(const QKNormShape& shape, bool bias) : eps_(shape.eps) {
     detail::add_norm_parameter(*this, "weight", weight_, {shape.heads, shape.head_dim}, 1.0);
+    if (bias) detail::add_norm_parameter(*this, "bias", bias_, {shape.heads, shape.head_dim}, 0.0);
   }
   Tensor forward(const Tensor& x) override {
-    return layer_norm(x, {weight_.size(1)}, weight_, {}, eps_);
+    return layer_norm(x, {weight_.size(1)}, weight_, bias_, eps_);
   }
   std::string type_name() const override { return "HeadLayerNorm"; }
 
  private:
   double eps_;
-  Tensor weight_;
+  Tensor weight_, bias_;
 };
 
 /// sqrt(head_dim) x / |x| * (1 + gamma), gamma for each head.
@@ -122,7 +123,8 @@ AnyNorm make_qk_norm(QKNorm form, const QKNormShape& shape) {
     case QKNorm::vit22b:
       return std::make_unique<LayerNorm>(shape.head_dim, shape.eps, true, false);
     case QKNorm::cohere:
-      return std::make_unique<HeadLayerNorm>(shape);
+    case QKNorm::chameleon:
+      return std::make_unique<HeadLayerNorm>(shape, form == QKNorm::chameleon);
     case QKNorm::qwen3:
     case QKNorm::hybrid:
       return std::make_unique<RMSNorm>(shape.head_dim, shape.eps);

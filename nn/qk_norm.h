@@ -15,7 +15,8 @@ enum class QKNorm {
   l2_learned,  ///< the same with gains [H, D], at first D^(1/4), and scores as they are
   head_rms,    ///< SimpleRMSNorm with gains 1 + [H, D]: x-transformers qk_rmsnorm
   vit22b,      ///< LayerNorm without bias: ViT-22B
-  cohere,      ///< LayerNorm with weights [H, D], no bias: Command R, Chameleon
+  cohere,      ///< LayerNorm with weights [H, D], no bias: Command R
+  chameleon,   ///< the same with biases [H, D]: Chameleon
   qwen3,       ///< RMSNorm with one weight [D] for all heads: Qwen 3
   gemma3,      ///< the same with gain 1 + weight: Gemma 3
   olmo2,       ///< RMSNorm over the whole projection [H D], before the split into heads: OLMo 2
@@ -34,6 +35,7 @@ struct EnumNames<QKNorm> {
                                                           {QKNorm::head_rms, "head_rms"},
                                                           {QKNorm::vit22b, "vit22b"},
                                                           {QKNorm::cohere, "cohere"},
+                                                          {QKNorm::chameleon, "chameleon"},
                                                           {QKNorm::qwen3, "qwen3"},
                                                           {QKNorm::gemma3, "gemma3"},
                                                           {QKNorm::olmo2, "olmo2"},

@@ -36,26 +36,41 @@ std::string GemmaRMSNorm::extra_repr() const {
   return fmt::format("({},), eps={}", weight.size(0), eps);
 }
 
-OriginalRMSNorm::OriginalRMSNorm(std::int64_t d, double epsilon, bool bias) : eps(epsilon) {
+LayerNorm1P::LayerNorm1P(std::int64_t width, double epsilon, bool with_bias) : eps(epsilon) {
+  check_width("LayerNorm1P", width);
+  add_norm_parameter(*this, "weight", weight, {width}, 0.0);
+  if (with_bias) add_norm_parameter(*this, "bias", bias, {width}, 0.0);
+}
+Tensor LayerNorm1P::forward(const Tensor& x) {
+  return layer_norm(x, weight.shape(), weight, bias, {.eps = eps, .unit_offset = true});
+}
+std::string LayerNorm1P::extra_repr() const {
+  return fmt::format("({},), eps={}", weight.size(0), eps);
+}
+
+OriginalRMSNorm::OriginalRMSNorm(std::int64_t width, double epsilon, bool bias, bool affine)
+    : d(width), eps(epsilon) {
   check_width("OriginalRMSNorm", d);
+  if (!affine) return;
   add_norm_parameter(*this, "scale", scale, {d}, 1.0);
   if (bias) add_norm_parameter(*this, "offset", offset, {d}, 0.0);
 }
 Tensor OriginalRMSNorm::forward(const Tensor& x) {
-  return rms_norm(x, scale.shape(), scale, offset, {.eps = eps, .eps_rule = EpsRule::outside});
+  return rms_norm(x, {d}, scale, offset, {.eps = eps, .eps_rule = EpsRule::outside});
 }
 
-PRMSNorm::PRMSNorm(std::int64_t d, double share, double epsilon) : p(share), eps(epsilon) {
+PRMSNorm::PRMSNorm(std::int64_t d, double share, double epsilon, bool affine)
+    : p(share), eps(epsilon) {
   check_width("PRMSNorm", d);
-  add_norm_parameter(*this, "scale", scale, {d}, 1.0);
+  if (affine) add_norm_parameter(*this, "scale", scale, {d}, 1.0);
 }
 Tensor PRMSNorm::forward(const Tensor& x) {
   return p_rms_norm(x, p, scale, {}, {.eps = eps, .eps_rule = EpsRule::outside});
 }
 
-CRMSNorm::CRMSNorm(std::int64_t d, double epsilon) : eps(epsilon) {
+CRMSNorm::CRMSNorm(std::int64_t d, double epsilon, bool affine) : eps(epsilon) {
   check_width("CRMSNorm", d);
-  add_norm_parameter(*this, "weight", weight, {d}, 1.0);
+  if (affine) add_norm_parameter(*this, "weight", weight, {d}, 1.0);
 }
 Tensor CRMSNorm::forward(const Tensor& x) { return crms_norm(x, weight, eps); }
 
@@ -120,6 +135,24 @@ PolyNorm::PolyNorm(double epsilon) : eps(epsilon) {
 }
 Tensor PolyNorm::forward(const Tensor& x) { return poly_norm(x, weight, bias, eps); }
 
+namespace {
+
+/// {shift, scale, gate} of a condition; without the gate where there is none.
+TensorList modulate(Linear& modulation, const Tensor& condition, std::int64_t width) {
+  return split(modulation(condition), width, -1);
+}
+
+ModulatedNorm with_gate(const Tensor& output, const TensorList& parts) {
+  return {output, parts.size() > 2 ? parts[2].unsqueeze(1) : Tensor()};
+}
+
+void start_closed(Linear& modulation) {
+  init::zeros_(modulation.weight);
+  init::zeros_(modulation.bias);
+}
+
+}  // namespace
+
 AdaLayerNorm::AdaLayerNorm(std::int64_t width, std::int64_t condition_dim, bool gated,
                            double epsilon)
     : eps(epsilon),
@@ -127,12 +160,32 @@ AdaLayerNorm::AdaLayerNorm(std::int64_t width, std::int64_t condition_dim, bool 
       width_(width),
       gated_(gated) {
   register_module("modulation", modulation);
-  init::zeros_(modulation.weight);
-  init::zeros_(modulation.bias);
+  start_closed(modulation);
 }
-AdaLayerNorm::Result AdaLayerNorm::operator()(const Tensor& x, const Tensor& condition) {
-  const TensorList parts = split(modulation(condition), width_, -1);
-  return {ada_layer_norm(x, parts[1], parts[0], eps), gated_ ? parts[2].unsqueeze(1) : Tensor()};
+ModulatedNorm AdaLayerNorm::forward(const Tensor& x, const Tensor& condition) {
+  const TensorList parts = modulate(modulation, condition, width_);
+  return with_gate(ada_layer_norm(x, parts[1], parts[0], eps), parts);
+}
+std::string AdaLayerNorm::extra_repr() const {
+  return fmt::format("({},), eps={}, gated={}", width_, eps, gated_ ? "True" : "False");
+}
+
+AdaRMSNorm::AdaRMSNorm(std::int64_t width, std::int64_t condition_dim, bool gated, double epsilon,
+                       bool affine)
+    : eps(epsilon),
+      modulation(condition_dim, (gated ? 3 : 2) * width),
+      width_(width),
+      gated_(gated) {
+  if (affine) add_norm_parameter(*this, "weight", weight, {width}, 1.0);
+  register_module("modulation", modulation);
+  start_closed(modulation);
+}
+ModulatedNorm AdaRMSNorm::forward(const Tensor& x, const Tensor& condition) {
+  const TensorList parts = modulate(modulation, condition, width_);
+  return with_gate(modulated_rms_norm(x, weight, parts[1], parts[0], {.eps = eps}), parts);
+}
+std::string AdaRMSNorm::extra_repr() const {
+  return fmt::format("({},), eps={}, gated={}", width_, eps, gated_ ? "True" : "False");
 }
 
 }  // namespace norma::nn

@@ -29,33 +29,48 @@ class GemmaRMSNorm : public Norm {
   Tensor weight;
 };
 
+/// LayerNorm with gain 1 + weight, weight zeros at first, so that weight decay pulls the gain to 1:
+/// Megatron-LM's and NeMo's layernorm1p.
+class LayerNorm1P : public Norm {
+ public:
+  explicit LayerNorm1P(std::int64_t width, double eps = 1e-5, bool bias = true);
+  Tensor forward(const Tensor& x) override;
+  std::string extra_repr() const override;
+  double eps;
+  Tensor weight;
+  Tensor bias;  ///< undefined without it
+};
+
 /// RMSNorm as first released: x / (rms + eps) * scale (+ offset). Parameter names of
 /// bzhangGo/rmsnorm.
 class OriginalRMSNorm : public Norm {
  public:
-  explicit OriginalRMSNorm(std::int64_t d, double eps = 1e-8, bool bias = false);
+  explicit OriginalRMSNorm(std::int64_t d, double eps = 1e-8, bool bias = false,
+                           bool elementwise_affine = true);
   Tensor forward(const Tensor& x) override;
+  std::int64_t d;
   double eps;
-  Tensor scale;
-  Tensor offset;  ///< undefined without bias
+  Tensor scale;   ///< undefined without elementwise_affine
+  Tensor offset;  ///< undefined without elementwise_affine or bias
 };
 
 /// pRMSNorm: the mean square of the first int(d * p) elements.
 class PRMSNorm : public Norm {
  public:
-  explicit PRMSNorm(std::int64_t d, double p = 0.0625, double eps = 1e-8);
+  explicit PRMSNorm(std::int64_t d, double p = 0.0625, double eps = 1e-8,
+                    bool elementwise_affine = true);
   Tensor forward(const Tensor& x) override;
   double p, eps;
-  Tensor scale;
+  Tensor scale;  ///< undefined without elementwise_affine
 };
 
 /// CRMSNorm: RMSNorm of a zero-mean vector whose last element is not stored.
 class CRMSNorm : public Norm {
  public:
-  explicit CRMSNorm(std::int64_t d, double eps = 1e-8);
+  explicit CRMSNorm(std::int64_t d, double eps = 1e-8, bool elementwise_affine = true);
   Tensor forward(const Tensor& x) override;
   double eps;
-  Tensor weight;
+  Tensor weight;  ///< undefined without elementwise_affine
 };
 
 /// g x / max(|x|, eps), one learned g that starts as sqrt(d).
@@ -132,20 +147,42 @@ class PolyNorm : public Norm {
   Tensor bias;    ///< [1]
 };
 
+/// What a norm with a condition gives.
+struct ModulatedNorm {
+  Tensor output;
+  Tensor gate;  ///< [samples, 1, width]; undefined without `gated`
+};
+
 /// LayerNorm without affine whose scale, shift and gate are linear functions of a condition
 /// [samples, condition_dim], all zero at first (adaLN-Zero): a sublayer f stands as x + gate *
-/// f(output). Source: DiT (Peebles, Xie, arXiv 2212.09748).
-class AdaLayerNorm : public Module {
+/// f(output). DiT applies silu to the condition before; that is left to the caller. Source: DiT
+/// (Peebles, Xie, arXiv 2212.09748).
+class AdaLayerNorm : public Layer<AdaLayerNorm> {
  public:
-  struct Result {
-    Tensor output;
-    Tensor gate;  ///< [samples, 1, width]; undefined without `gated`
-  };
   AdaLayerNorm(std::int64_t width, std::int64_t condition_dim, bool gated = true,
                double eps = 1e-6);
   /// x [samples, length, width].
-  Result operator()(const Tensor& x, const Tensor& condition);
+  ModulatedNorm forward(const Tensor& x, const Tensor& condition);
+  std::string extra_repr() const override;
   double eps;
+  Linear modulation;  ///< to shift, scale and, where gated, gate
+
+ private:
+  std::int64_t width_;
+  bool gated_;
+};
+
+/// The same on RMSNorm with a weight: h * weight * (1 + scale) + shift. Source: modulated RMSNorm
+/// of Liger Kernel.
+class AdaRMSNorm : public Layer<AdaRMSNorm> {
+ public:
+  AdaRMSNorm(std::int64_t width, std::int64_t condition_dim, bool gated = true, double eps = 1e-6,
+             bool elementwise_affine = true);
+  /// x [samples, length, width].
+  ModulatedNorm forward(const Tensor& x, const Tensor& condition);
+  std::string extra_repr() const override;
+  double eps;
+  Tensor weight;      ///< [width]; undefined without elementwise_affine
   Linear modulation;  ///< to shift, scale and, where gated, gate
 
  private:

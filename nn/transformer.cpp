@@ -1,6 +1,7 @@
 #include "norma/nn/transformer.h"
 
 #include "norma/core/grad_mode.h"
+#include "norma/nn/weight_norm.h"
 #include "norma/ops/elementwise.h"
 
 namespace norma::nn {
@@ -25,12 +26,26 @@ AttentionConfig attention_config(const TransformerConfig& config) {
           .qk_norm = config.qk_norm,
           .qk_form = qk_form(config),
           .qk_norm_eps = config.eps.value_or(AttentionConfig{}.qk_norm_eps),
+          .qk_groups = config.qk_groups,
+          .qk_length = config.qk_length,
           .inner_norm = inside.heads ? config.norm : NormKind::none,
           .inner_norm_eps = config.eps,
           .head_scale = inside.head_scale,
           .softcap = config.softcap,
           .dropout = config.attention_dropout,
           .bias = config.bias};
+}
+
+/// Cross-attention sees all of the memory, whose positions are not those of x. It has neither the
+/// norm of SubLN nor the gains of NormFormer.
+std::unique_ptr<MultiheadAttention> cross_attention(const TransformerConfig& config) {
+  if (config.role != StackRole::decoder) return nullptr;
+  AttentionConfig cross = attention_config(config);
+  cross.causal = false;
+  cross.rope = false;
+  cross.inner_norm = NormKind::none;
+  cross.head_scale = false;
+  return std::make_unique<MultiheadAttention>(cross);
 }
 
 FeedForwardConfig feed_forward_config(const TransformerConfig& config) {
@@ -72,6 +87,16 @@ void TransformerConfig::validate() const {
   check_probability("dropout", dropout);
   check_probability("attention_dropout", attention_dropout);
   check_probability("ffn_dropout", ffn_dropout);
+  check_probability("mix_share", mix_share);
+  check<ValueError>(layer_scale >= 0.0, name, "layer_scale must be positive, or 0 for none; got {}",
+                    layer_scale);
+  check<ValueError>(!res_scale || placement == NormPlacement::norm_former, name,
+                    "res_scale must go with the norm_former placement; got {}",
+                    to_string(placement));
+  check<ValueError>((role == StackRole::alone) == (other_layers == 0) && other_layers >= 0, name,
+                    "other_layers must be positive for role encoder or decoder, else 0; got {} "
+                    "for {}",
+                    other_layers, to_string(role));
   check<ValueError>(!eps || *eps >= 0.0, name, "eps must be at least 0; got {}", eps.value_or(0.0));
   attention_config(*this).resolved();
 }
@@ -79,6 +104,7 @@ void TransformerConfig::validate() const {
 TransformerBlock::TransformerBlock(const TransformerConfig& config, std::int64_t layer,
                                    std::shared_ptr<Tensor> accumulated)
     : self_attn(attention_config(validated(config))),
+      multihead_attn(cross_attention(config)),
       mlp(feed_forward_config(config)),
       dropout(config.dropout),
       placement_(make_placement(config.placement, {.norm = config.norm,
@@ -86,14 +112,27 @@ TransformerBlock::TransformerBlock(const TransformerConfig& config, std::int64_t
                                                    .eps = config.eps,
                                                    .layer = layer,
                                                    .num_layers = config.num_layers,
+                                                   .role = config.role,
+                                                   .other_layers = config.other_layers,
+                                                   .sublayers = multihead_attn ? 3U : 2U,
+                                                   .mix_share = config.mix_share,
+                                                   .res_scale = config.res_scale,
                                                    .pb_relax = config.pb_relax,
                                                    .accumulated = std::move(accumulated)})) {
   register_module("self_attn", self_attn);
+  if (multihead_attn) register_module("multihead_attn", *multihead_attn);
   register_module("mlp", mlp);
   for (const auto& [name, part] : placement_->parts())
     register_module(norm_name(config, name), *part);
+  for (std::size_t i = 1; config.layer_scale > 0.0 && i <= (multihead_attn ? 3U : 2U); ++i) {
+    scales_.push_back(std::make_unique<LayerScale>(config.d_model, config.layer_scale));
+    register_module(fmt::format("ls{}", i), *scales_.back());
+  }
   register_module("dropout", dropout);
-  initial_gain_ = residual_gain(config.placement, config.num_layers);
+  if (sublayer_norms(config.placement).unit) mark_unit_matrices(*this);
+  initial_gain_ =
+      residual_gain(config.placement, config.num_layers, config.role, config.other_layers);
+  cross_gain_ = config.placement == NormPlacement::sub_ln ? 1.0 : initial_gain_;
   scale_initial_values();
   for (Module* module : modules())
     if (auto* norm = dynamic_cast<Norm*>(module)) norms_.push_back(norm);
@@ -102,22 +141,44 @@ TransformerBlock::TransformerBlock(const TransformerConfig& config, std::int64_t
 void TransformerBlock::scale_initial_values() {
   if (initial_gain_ == 1.0) return;
   const NoGradGuard no_grad;
-  const auto scale = [this](Linear& linear) {
-    linear.weight.copy_(linear.weight * initial_gain_);
-    if (linear.bias.defined()) linear.bias.copy_(linear.bias * initial_gain_);
+  const auto scale = [](Linear& linear, double gain) {
+    linear.weight.copy_(linear.weight * gain);
+    if (linear.bias.defined()) linear.bias.copy_(linear.bias * gain);
   };
-  scale(self_attn.v_proj);
-  scale(self_attn.o_proj);
+  scale(self_attn.v_proj, initial_gain_);
+  scale(self_attn.o_proj, initial_gain_);
+  if (multihead_attn) {
+    scale(multihead_attn->v_proj, cross_gain_);
+    scale(multihead_attn->o_proj, cross_gain_);
+  }
   for (Module* child : mlp.children())
-    if (auto* linear = dynamic_cast<Linear*>(child)) scale(*linear);
+    if (auto* linear = dynamic_cast<Linear*>(child)) scale(*linear, initial_gain_);
+}
+
+Tensor TransformerBlock::output(std::size_t i, const Tensor& y) {
+  return dropout(scales_.empty() ? y : (*scales_[i])(y));
 }
 
 Tensor TransformerBlock::forward(const Tensor& x, const Tensor& key_padding_mask,
-                                 KeyValueCache* cache) {
+                                 KeyValueCache* cache, const Tensor& memory,
+                                 const Tensor& memory_key_padding_mask) {
+  check<ValueError>(memory.defined() == (multihead_attn != nullptr), "TransformerBlock",
+                    "memory must be given exactly where role is decoder; got {}",
+                    memory.defined() ? "one" : "none");
   for (Norm* norm : norms_) norm->use_padding(key_padding_mask);
-  return placement_->forward(
-      x, [&](const Tensor& h) { return dropout(self_attn(h, key_padding_mask, cache)); },
-      [&](const Tensor& h) { return dropout(mlp(h)); });
+  std::vector<Sublayer> sublayers;
+  sublayers.emplace_back(
+      [&](const Tensor& h) { return output(0, self_attn(h, key_padding_mask, cache)); });
+  if (multihead_attn) {
+    for (const AnyNorm* norm : {&multihead_attn->k_norm, &multihead_attn->v_norm})
+      if (*norm) (*norm)->use_padding(memory_key_padding_mask);
+    sublayers.emplace_back([&](const Tensor& h) {
+      return output(1, (*multihead_attn)(h, memory_key_padding_mask, nullptr, memory));
+    });
+  }
+  sublayers.emplace_back(
+      [&, last = sublayers.size()](const Tensor& h) { return output(last, mlp(h)); });
+  return placement_->forward(x, sublayers);
 }
 
 TransformerEncoder::TransformerEncoder(const TransformerConfig& options)
@@ -139,7 +200,8 @@ std::string TransformerEncoder::extra_repr() const {
 }
 
 Tensor TransformerEncoder::forward(const Tensor& x, const Tensor& key_padding_mask,
-                                   DecoderCache* cache) {
+                                   DecoderCache* cache, const Tensor& memory,
+                                   const Tensor& memory_key_padding_mask) {
   for (const AnyNorm* own : {&embed_norm, &norm})
     if (*own) (*own)->use_padding(key_padding_mask);
   Tensor h = embed_norm ? (*embed_norm)(x) : x;
@@ -151,10 +213,26 @@ Tensor TransformerEncoder::forward(const Tensor& x, const Tensor& key_padding_ma
                       cache->layers.size(), layers.size());
   }
   for (std::size_t i = 0; i < layers.size(); ++i)
-    h = layers[i](h, key_padding_mask, cache != nullptr ? &cache->layers[i] : nullptr);
+    h = layers[i](h, key_padding_mask, cache != nullptr ? &cache->layers[i] : nullptr, memory,
+                  memory_key_padding_mask);
   if (!norm) return h;
   if (!accumulated_) return (*norm)(h);
   return h + (*norm)(std::exchange(*accumulated_, Tensor()));
+}
+
+TransformerDecoder::TransformerDecoder(const TransformerConfig& config)
+    : stack([&] {
+        TransformerConfig decoder = config;
+        decoder.role = StackRole::decoder;
+        return decoder;
+      }()) {
+  for (const NamedModule& part : stack.named_children()) register_module(part.name, *part.module);
+}
+
+Tensor TransformerDecoder::forward(const Tensor& x, const Tensor& memory,
+                                   const Tensor& key_padding_mask,
+                                   const Tensor& memory_key_padding_mask) {
+  return stack(x, key_padding_mask, nullptr, memory, memory_key_padding_mask);
 }
 
 }  // namespace norma::nn

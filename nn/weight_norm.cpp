@@ -89,4 +89,10 @@ void normalize_matrices_(Module& model) {
   }
 }
 
+void mark_unit_matrices(Module& model) {
+  for (Module* module : model.modules())
+    if (dynamic_cast<Linear*>(module) != nullptr || dynamic_cast<Embedding*>(module) != nullptr)
+      module->set_parameter_kind("weight", ParameterKind::sphere);
+}
+
 }  // namespace norma::nn

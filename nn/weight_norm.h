@@ -47,4 +47,8 @@ class FixNormEmbedding : public Layer<FixNormEmbedding> {
 /// and the width of Embedding. In place, off the tape.
 void normalize_matrices_(Module& model);
 
+/// Gives these matrices the kind ParameterKind::sphere, so that they do not decay. Models with the
+/// ngpt placement do it themselves.
+void mark_unit_matrices(Module& model);
+
 }  // namespace norma::nn

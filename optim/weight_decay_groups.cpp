@@ -20,6 +20,7 @@ bool decays_by_kind(nn::ParameterKind kind, const WeightDecayOptions& options) {
     case nn::ParameterKind::bias:
     case nn::ParameterKind::norm:
     case nn::ParameterKind::scalar:
+    case nn::ParameterKind::sphere:
       return false;
   }
   throw ValueError(where, fmt::format("a parameter must be of a known kind; got number {}",

@@ -35,9 +35,10 @@ struct WeightDecayGroups {
   std::string explain() const;
 };
 
-/// Parameters of kind matrix decay by `weight_decay`; biases, norm parameters, scalars and (by
-/// default) embeddings do not. Kinds come from the module's registry, never from names or ranks:
-/// the usual recipe that matches "bias" and "LayerNorm" forgets what is called otherwise.
+/// Parameters of kind matrix decay by `weight_decay`; biases, norm parameters, scalars, the unit
+/// vectors of nGPT and (by default) embeddings do not. Kinds come from the module's registry, never
+/// from names or ranks: the usual recipe that matches "bias" and "LayerNorm" forgets what is called
+/// otherwise.
 ///
 ///     const auto groups = weight_decay_groups(model, 0.01);
 ///     std::cout << groups.explain();

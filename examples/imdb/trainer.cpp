@@ -122,7 +122,8 @@ Trainer::StepResult Trainer::train_step(const Batch& batch) {
   StepResult result;
   result.loss = loss.item();
   check_finite("the loss", result.loss);
-  loss.backward();
+  const norma::Tensor penalty = norma::nn::norm_penalty(*model_);  // RegularizedBN's
+  (penalty.defined() ? loss + penalty : loss).backward();
   const double limit = config_.clip_norm > 0 ? config_.clip_norm : kNoLimit;
   result.grad_norm = optim::clip_grad_norm_(parameters_, limit).item();
   check_finite("the gradient norm", result.grad_norm);

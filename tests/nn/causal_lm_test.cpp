@@ -7,9 +7,13 @@
 
 #include "norma/core/autograd.h"
 #include "norma/core/factory.h"
+#include "norma/core/grad_mode.h"
 #include "norma/nn/generate.h"
 #include "norma/nn/serialization.h"
+#include "norma/nn/weight_norm.h"
 #include "norma/ops/elementwise.h"
+#include "norma/ops/reduction.h"
+#include "norma/optim/weight_decay_groups.h"
 
 #include <cmath>
 #include <map>
@@ -53,6 +57,27 @@ TEST_CASE("MiniMind's models have its norms, parameters and names") {
         "model.layers.0.input_layernorm.weight", "model.layers.0.post_attention_layernorm.weight",
         "model.layers.0.mlp.gate_proj.weight"})
     CHECK(state.contains(name));
+}
+
+TEST_CASE("CausalLM of nGPT: logits of unit vectors times learned s_z, nothing decays") {
+  nn::CausalLMConfig config = small_config(true);
+  config.decoder.placement = nn::NormPlacement::ngpt;
+  config.decoder.qk_norm = nn::NormKind::none;
+  config.tie_word_embeddings = false;
+  nn::CausalLM model(config);
+  nn::normalize_matrices_(model);
+  const Tensor tokens = tensor({{3, 5, 1}});
+  CHECK(allclose(model.s_z, full({29}, 0.25)));
+  const Tensor logits = model(tokens).detach();
+  // Unit states and unit rows of lm_head: s_z stands for 1, so these are cosines.
+  CHECK(allclose(logits, model.lm_head(model.model(tokens))));
+  CHECK(amax(abs(logits)).item() <= 1.0 + 1e-5);
+  {
+    const NoGradGuard no_grad;
+    model.s_z.mul_(3.0);
+  }
+  CHECK(allclose(model(tokens), 3.0 * logits));
+  CHECK(optim::weight_decay_groups(model, 0.1).groups[0].params.empty());
 }
 
 TEST_CASE("a small MiniMind equals PyTorch's: logits, loss, every gradient", "[golden]") {

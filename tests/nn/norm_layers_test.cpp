@@ -4,15 +4,18 @@
 
 #include "norma/core/autograd.h"
 #include "norma/core/factory.h"
+#include "norma/core/grad_mode.h"
 #include "norma/core/random.h"
 #include "norma/nn/batch_norm.h"
 #include "norma/nn/point_norms.h"
 #include "norma/nn/row_norms.h"
+#include "norma/nn/sequential.h"
 #include "norma/nn/weight_norm.h"
 #include "norma/ops/elementwise.h"
 #include "norma/ops/group_norm.h"
 #include "norma/ops/linear.h"
 #include "norma/ops/norm.h"
+#include "norma/ops/point_norm.h"
 #include "norma/ops/reduction.h"
 #include "norma/ops/view.h"
 
@@ -43,6 +46,7 @@ TEST_CASE("each kind of norm has the parameters of its paper") {
       {NormKind::none, ""},
       {NormKind::layer_norm, "weight=1,bias=0"},
       {NormKind::layer_norm_no_bias, "weight=1"},
+      {NormKind::layer_norm_1p, "weight=0,bias=0"},
       {NormKind::rms_norm, "weight=1"},
       {NormKind::llama_rms_norm, "weight=1"},
       {NormKind::gemma_rms_norm, "weight=0"},
@@ -58,7 +62,8 @@ TEST_CASE("each kind of norm has the parameters of its paper") {
       {NormKind::derf, "alpha=0.5,shift=0,weight=1,bias=0"},
       {NormKind::batch_norm, "weight=1,bias=0"},
       {NormKind::batch_norm_naive, "weight=1,bias=0"},
-      {NormKind::power_norm, "weight=1,bias=0"}};
+      {NormKind::power_norm, "weight=1,bias=0"},
+      {NormKind::regularized_batch_norm, "weight=1,bias=0"}};
   for (const auto& [kind, name] : EnumNames<NormKind>::values) {
     INFO(name);
     const AnyNorm norm = make_norm(kind, 16);
@@ -71,28 +76,136 @@ TEST_CASE("each kind of norm has the parameters of its paper") {
   }
 }
 
-TEST_CASE("layers call their operations") {
-  const Tensor x = tokens({3, 8}, 2);
-  CHECK(bitwise_equal(GemmaRMSNorm(8)(x), rms_norm(x, {8}, ones({8}), 1e-6)));
-  CHECK(bitwise_equal(LlamaRMSNorm(8)(x), rms_norm(x, {8}, ones({8}), 1e-6)));
-  CHECK(bitwise_equal(GroupNorm(2, 8)(x), group_norm(x, 2, ones({8}), zeros({8}))));
-  CHECK(bitwise_equal(TokenGroupNorm(2, 8)(x.view({1, 3, 8})).view({3, 8}),
-                      group_norm(x, 2, ones({8}), zeros({8}))));
-  CHECK(allclose(LayerScale(8, 0.5)(x), x * 0.5));
-  CHECK(allclose(HeadScale(2)(x), x));
-  CHECK(allclose(PolyNorm()(x).mean(), PolyNorm()(x).mean()));
-  CHECK(InstanceNorm(8)(x.view({1, 8, 3})).shape() == Shape{1, 8, 3});
+/// The layer with values of its own in every parameter, so that none can be lost or swapped.
+template <class Layer>
+Layer& moved(Layer&& layer) {
+  const NoGradGuard no_grad;
+  std::uint64_t seed = 100;
+  for (const Tensor& parameter : layer.parameters())
+    parameter.copy_(random(parameter.shape(), ++seed, 0.5, 2.0));
+  return layer;
+}
+
+TEST_CASE("layers are their operations, with all of their parameters") {
+  const Tensor x = tokens({3, 32}, 2);
+  const auto same = [&](const char* name, auto&& layer, const auto& operation) {
+    INFO(name);
+    moved(layer);
+    CHECK(bitwise_equal(layer(x).detach(), operation(layer).detach()));
+  };
+  same("LayerNorm", LayerNorm(32),
+       [&](LayerNorm& n) { return layer_norm(x, {32}, n.weight, n.bias, 1e-5); });
+  same("RMSNorm", RMSNorm(32, 0.1), [&](RMSNorm& n) { return rms_norm(x, {32}, n.weight, 0.1); });
+  same("LayerNorm1P", LayerNorm1P(32, 0.1), [&](LayerNorm1P& n) {
+    return layer_norm(x, {32}, n.weight, n.bias, {.eps = 0.1, .unit_offset = true});
+  });
+  same("GemmaRMSNorm", GemmaRMSNorm(32, 0.1), [&](GemmaRMSNorm& n) {
+    return rms_norm(x, {32}, n.weight, {}, {.eps = 0.1, .unit_offset = true});
+  });
+  same("OriginalRMSNorm", OriginalRMSNorm(32, 0.1, true), [&](OriginalRMSNorm& n) {
+    return rms_norm(x, {32}, n.scale, n.offset, {.eps = 0.1, .eps_rule = EpsRule::outside});
+  });
+  same("PRMSNorm", PRMSNorm(32, 0.25, 0.1), [&](PRMSNorm& n) {
+    return p_rms_norm(x, 0.25, n.scale, {}, {.eps = 0.1, .eps_rule = EpsRule::outside});
+  });
+  same("CRMSNorm", CRMSNorm(32, 0.1), [&](CRMSNorm& n) { return crms_norm(x, n.weight, 0.1); });
+  same("ScaleNorm", ScaleNorm(32, 9.0), [&](ScaleNorm& n) { return scale_norm(x, n.g, 9.0); });
+  same("L2Norm", L2Norm(9.0), [&](L2Norm&) { return normalize(x, -1, 9.0); });
+  same("SimpleRMSNorm", SimpleRMSNorm(9.0),
+       [&](SimpleRMSNorm&) { return simple_rms_norm(x, {}, false, 9.0); });
+  same("AdaNorm", AdaNorm(32, 2.0, 0.3, 0.1),
+       [&](AdaNorm&) { return ada_norm(x, {32}, 2.0, 0.3, 0.1); });
+  same("GroupNorm", GroupNorm(2, 32, 0.1),
+       [&](GroupNorm& n) { return group_norm(x, 2, n.weight, n.bias, 0.1); });
+  same("DyT", DyT(32), [&](DyT& n) { return dynamic_tanh(x, n.alpha, n.weight, n.bias); });
+  same("Derf", Derf(32),
+       [&](Derf& n) { return dynamic_erf(x, n.alpha, n.shift, n.weight, n.bias); });
+  same("LayerScale", LayerScale(32), [&](LayerScale& n) { return x * n.gamma; });
+  same("HeadScale", HeadScale(4), [&](HeadScale& n) {
+    return (x.view({3, 4, 8}) * n.gamma.view({4, 1})).view({3, 32});
+  });
+  // Without what is learned.
+  same("OriginalRMSNorm", OriginalRMSNorm(32, 0.1, true, false), [&](OriginalRMSNorm&) {
+    return rms_norm(x, {32}, {}, {}, {.eps = 0.1, .eps_rule = EpsRule::outside});
+  });
+  same("PRMSNorm", PRMSNorm(32, 0.25, 0.1, false), [&](PRMSNorm&) {
+    return p_rms_norm(x, 0.25, {}, {}, {.eps = 0.1, .eps_rule = EpsRule::outside});
+  });
+  same("CRMSNorm", CRMSNorm(32, 0.1, false), [&](CRMSNorm&) { return crms_norm(x, {}, 0.1); });
+  TokenGroupNorm of_tokens(4, 32);
+  moved(of_tokens);
+  CHECK(bitwise_equal(of_tokens(x.view({1, 3, 32})).view({3, 32}).detach(),
+                      group_norm(x, 4, of_tokens.weight, of_tokens.bias).detach()));
   CHECK_THROWS_AS(GroupNorm(3, 8), ValueError);
   CHECK_THROWS_AS(ScaleNorm(0), ValueError);
+}
+
+TEST_CASE("LlamaRMSNorm rounds before its weight") {
+  LlamaRMSNorm norm(64);
+  moved(norm).to(bfloat16);
+  const Tensor x = random({7, 64}, 11).to(bfloat16);
+  CHECK(bitwise_equal(norm(x).detach(), (rms_norm(x, {64}, {}, 1e-6) * norm.weight).detach()));
+  CHECK_FALSE(bitwise_equal(norm(x).detach(), rms_norm(x, {64}, norm.weight, 1e-6).detach()));
+}
+
+TEST_CASE("PolyNorm is its polynomial") {
+  PolyNorm norm(0.1);
+  const Tensor x = tokens({3, 8}, 12);
+  const auto part = [](const Tensor& u) { return u * rsqrt(square(u).mean({-1}, true) + 0.1); };
+  moved(norm);
+  const Tensor w = norm.weight;
+  CHECK(allclose(norm(x), w.narrow(0, 0, 1) * part(x * x * x) + w.narrow(0, 1, 1) * part(x * x) +
+                              w.narrow(0, 2, 1) * part(x) + norm.bias));
+}
+
+TEST_CASE("InstanceNorm normalizes each channel, in evaluation by what it tracked") {
+  const Tensor x = tokens({2, 8, 5}, 13);
+  InstanceNorm norm(8, 0.1, 0.25, true, true);
+  const auto affine = [&](const Tensor& h) {
+    return h * norm.weight.view({8, 1}) + norm.bias.view({8, 1});
+  };
+  moved(norm);
+  CHECK(allclose(norm(x), affine(layer_norm(x, {5}, {}, {}, 0.1))));
+  norm(-x);
+  norm.eval();
+  // Momentum 0.25 twice, from 0 and 1; the mean of -x is that of x with the other sign.
+  const Tensor variance = var(x, {2}).mean({0});
+  CHECK(allclose(norm.running_mean, -0.0625 * x.mean({0, 2}), {1e-5, 1e-6}));
+  CHECK(allclose(norm.running_var, 0.5625 + 0.4375 * variance, {1e-5, 1e-6}));
+  const Tensor h =
+      (x - norm.running_mean.view({8, 1})) * rsqrt(norm.running_var.view({8, 1}) + 0.1);
+  CHECK(allclose(norm(x), affine(h), {1e-5, 1e-6}));
 }
 
 TEST_CASE("AdaLayerNorm starts as LayerNorm with a closed gate") {
   manual_seed(1);
   AdaLayerNorm norm(8, 4);
-  const Tensor x = tokens({2, 3, 8}, 3);
-  const auto [output, gate] = norm(x, tokens({2, 4}, 4));
-  CHECK(allclose(output, layer_norm(x, {8}, {}, {}, 1e-6)));
-  CHECK(allclose(gate, zeros({2, 1, 8})));
+  const Tensor x = tokens({2, 3, 8}, 3), condition = tokens({2, 4}, 4);
+  const auto start = norm(x, condition);
+  CHECK(allclose(start.output, layer_norm(x, {8}, {}, {}, 1e-6)));
+  CHECK(allclose(start.gate, zeros({2, 1, 8})));
+  moved(norm.modulation);
+  const Tensor parts = norm.modulation(condition).unsqueeze(1);  // shift, scale, gate: as DiT
+  const auto [output, gate] = norm(x, condition);
+  CHECK(allclose(output, layer_norm(x, {8}, {}, {}, 1e-6) * (1.0 + parts.narrow(2, 8, 8)) +
+                             parts.narrow(2, 0, 8)));
+  CHECK(bitwise_equal(gate.detach(), parts.narrow(2, 16, 8).contiguous().detach()));
+}
+
+TEST_CASE("AdaRMSNorm: weight, shift, scale and gate; hooks run") {
+  AdaRMSNorm norm(8, 4);
+  const Tensor x = tokens({2, 3, 8}, 3), condition = tokens({2, 4}, 4);
+  CHECK(allclose(norm(x, condition).output, rms_norm(x, {8}, {}, 1e-6)));
+  moved(norm);
+  const Tensor parts = norm.modulation(condition).unsqueeze(1);
+  const auto [output, gate] = norm(x, condition);
+  CHECK(allclose(output, rms_norm(x, {8}, norm.weight, 1e-6) * (1.0 + parts.narrow(2, 8, 8)) +
+                             parts.narrow(2, 0, 8)));
+  CHECK(bitwise_equal(gate.detach(), parts.narrow(2, 16, 8).contiguous().detach()));
+  const auto hook =
+      norm.register_forward_pre_hook([](Module&, const Tensor& input) { return input * 0.0; });
+  CHECK(allclose(norm(x, condition).output, (parts.narrow(2, 0, 8) + 0.0 * x)));
+  CHECK_FALSE(AdaRMSNorm(8, 4, false)(x, condition).gate.defined());
 }
 
 TEST_CASE("BatchNorm: buffers, training and evaluation") {
@@ -142,10 +255,21 @@ TEST_CASE("RegularizedBatchNorm has a penalty in training") {
   norm.eval();
   norm(x);
   CHECK(norm.penalty().item() == 0.0);
+  // A model's: the sum of its norms'.
+  Sequential model(std::make_unique<RegularizedBatchNorm>(4), std::make_unique<LayerNorm>(4),
+                   std::make_unique<RegularizedBatchNorm>(4));
+  CHECK_FALSE(norm_penalty(model).defined());
+  model(x.detach());
+  const auto parts = model.children();
+  const auto one = [&](std::size_t i) { return dynamic_cast<Norm&>(*parts[i]).penalty().item(); };
+  CHECK(one(0) > 0.0);
+  CHECK(one(2) > 0.0);
+  CHECK(norm_penalty(model).item() == Approx(one(0) + one(2)));
 }
 
 TEST_CASE("PowerNorm moves its statistics in training only") {
-  PowerNorm norm(4, 1e-5, 2);
+  PowerNorm norm(4, 2, {.eps = 0.5});
+  CHECK(norm.options.eps == 0.5);
   const Tensor x = tokens({6, 4}, 9).requires_grad_();
   square(norm(x)).sum().backward();
   CHECK(norm.num_batches_tracked.item() == 1.0);

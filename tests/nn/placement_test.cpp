@@ -37,7 +37,7 @@ struct Placed {
           parameter.tensor.copy_(full({6}, gain += 0.25));
         }
   }
-  Tensor run(const Tensor& x) { return placement->forward(x, f, g); }
+  Tensor run(const Tensor& x) { return placement->forward(x, {f, g}); }
   Tensor norm(const std::string& name, const Tensor& x) {
     for (const auto& [candidate, part] : placement->parts())
       if (candidate == name) return (*part)(x);
@@ -130,17 +130,83 @@ TEST_CASE("placements that depend on the layer") {
     const Tensor h = placed.norm("norm1", x + f(x));
     return allclose(placed.run(x), placed.norm("norm2", h + g(h))).ok;
   };
+  Placed half(NormPlacement::mix, {.layer = 1, .num_layers = 4, .mix_share = 0.5});
+  const Tensor first = half.norm("norm1", x + f(x));
+  CHECK(allclose(half.run(x), half.norm("norm2", first + g(first))));
   CHECK(is_post(0, 8));
   CHECK(is_post(1, 8));
   CHECK_FALSE(is_post(2, 8));
   CHECK_FALSE(is_post(0, 3));
 }
 
-TEST_CASE("PB-relax changes a sandwich by its share in eps alone") {
+TEST_CASE("PB-relax makes 8 of the largest magnitude, a constant to the gradient") {
+  // With so large an eps the factor shows.
+  Placed placed(NormPlacement::sandwich, {.eps = 0.5, .pb_relax = true});
+  const auto relaxed = [](const Tensor& t) { return t / (amax(abs(t.detach())) / 8.0); };
+  const auto formula = [&](const Tensor& x) {
+    const Tensor h = x + placed.norm("post_norm1", relaxed(f(placed.norm("norm1", relaxed(x)))));
+    return h + placed.norm("post_norm2", relaxed(g(placed.norm("norm2", relaxed(h)))));
+  };
+  const Tensor x = input().requires_grad_(), same = input().requires_grad_();
+  const Tensor y = placed.run(x), expected = formula(same);
+  CHECK(allclose(y, expected, {1e-6, 1e-6}));
+  square(y).sum().backward();
+  square(expected).sum().backward();
+  CHECK(allclose(x.grad(), same.grad(), {1e-5, 1e-5}));
+}
+
+TEST_CASE("NormFormer's ResScale is a gain of the last residual, ones at first") {
   const Tensor x = input();
-  Placed plain(NormPlacement::sandwich, {}), relaxed(NormPlacement::sandwich, {.pb_relax = true});
-  CHECK(allclose(relaxed.run(x), plain.run(x), {1e-3, 1e-4}));
-  CHECK_FALSE(test::bitwise_equal(relaxed.run(x), plain.run(x)));
+  Placed placed(NormPlacement::norm_former, {.res_scale = true});
+  Norm& gain = *placed.placement->parts().back().part;
+  CHECK(test::bitwise_equal(gain(x).detach(), x));
+  {
+    const NoGradGuard no_grad;
+    gain.parameters()[0].copy_(full({6}, 3.0));
+  }
+  const Tensor h = x + placed.norm("post_norm1", f(placed.norm("norm1", x)));
+  CHECK(allclose(placed.run(x), 3.0 * h + g(placed.norm("norm2", h)), {1e-6, 1e-6}));
+}
+
+TEST_CASE("placements of three sublayers, in the decoder of an encoder-decoder") {
+  const auto cross = [](const Tensor& x) { return 1.0 - 0.5 * x; };
+  const Tensor x = input();
+  const PlacementContext context{
+      .layer = 1, .num_layers = 4, .role = StackRole::decoder, .other_layers = 9, .sublayers = 3};
+  const auto check = [&](NormPlacement which, const auto& formula) {
+    INFO(to_string(which));
+    Placed p(which, context);
+    CHECK(allclose(p.placement->forward(x, {f, cross, g}), formula(p), {1e-6, 1e-6}));
+  };
+  check(NormPlacement::pre, [&](Placed& p) {
+    Tensor h = x + f(p.norm("norm1", x));
+    h = h + cross(p.norm("norm2", h));
+    return h + g(p.norm("norm3", h));
+  });
+  check(NormPlacement::deep_norm, [&](Placed& p) {
+    const double alpha = std::pow(3.0 * 4.0, 0.25);
+    Tensor h = p.norm("norm1", alpha * x + f(x));
+    h = p.norm("norm2", alpha * h + cross(h));
+    return p.norm("norm3", alpha * h + g(h));
+  });
+  check(NormPlacement::keel, [&](Placed& p) {
+    Tensor h = p.norm("post_norm1", 12.0 * x + f(p.norm("norm1", x)));
+    h = p.norm("post_norm2", 12.0 * h + cross(p.norm("norm2", h)));
+    return p.norm("post_norm3", 12.0 * h + g(p.norm("norm3", h)));
+  });
+  check(NormPlacement::hybrid, [&](Placed& p) {
+    Tensor h = x + f(x);
+    h = p.norm("norm3", h + cross(h));
+    return h + g(h);
+  });
+  check(NormPlacement::norm_former, [&](Placed& p) {
+    Tensor h = x + p.norm("post_norm1", f(p.norm("norm1", x)));
+    h = h + cross(p.norm("norm2", h));
+    return h + g(p.norm("norm3", h));
+  });
+  check(NormPlacement::parallel, [&](Placed& p) {
+    return x + f(p.norm("norm1", x)) + cross(p.norm("norm2", x)) + g(p.norm("norm3", x));
+  });
 }
 
 TEST_CASE("constants of DeepNorm and SubLN") {
@@ -171,7 +237,8 @@ TransformerConfig small_config(NormPlacement placement, NormKind norm = NormKind
           .norm = norm,
           .placement = placement,
           .dropout = 0.0,
-          .positions = Positions::rope};
+          .positions = Positions::rope,
+          .bias = placement != NormPlacement::ngpt};
 }
 
 TEST_CASE("DeepNorm and SubLN scale the initial values of four matrices") {
@@ -211,8 +278,9 @@ TEST_CASE("every norm in every placement trains, and its parameters go where the
         REQUIRE(parameter.tensor.grad().defined());
         CHECK(all(isfinite(parameter.tensor.grad())).item() == 1.0);
       }
-      // Four blocks of six matrices decay, and nothing else.
-      CHECK(optim::weight_decay_groups(encoder, 0.01).groups[0].params.size() == 24);
+      // Four blocks of six matrices decay, and nothing else; nGPT's are on the sphere.
+      CHECK(optim::weight_decay_groups(encoder, 0.01).groups[0].params.size() ==
+            (placement == NormPlacement::ngpt ? 0U : 24U));
       const bool learned = placement == NormPlacement::ngpt || norm == NormKind::layer_norm;
       if (learned && placement != NormPlacement::none) CHECK(norms > 0);
     }
@@ -256,12 +324,13 @@ TEST_CASE("nGPT keeps its matrices on the sphere") {
   CHECK(allclose(vector_norm(y, {-1}), ones({1, 3})));
 }
 
-TEST_CASE("all forms of QK-norm: weights, gradients, scale of the scores") {
+TEST_CASE("all forms of QK-norm: shapes of the weights, gradients") {  // values: sublayers_test.cpp
   const Tensor input = random({2, 5, 8}, 7).to(float32);
-  const std::map<QKNorm, Shape> weights = {
-      {QKNorm::l2_learned, {2, 4}}, {QKNorm::head_rms, {2, 4}}, {QKNorm::vit22b, {4}},
-      {QKNorm::cohere, {2, 4}},     {QKNorm::qwen3, {4}},       {QKNorm::gemma3, {4}},
-      {QKNorm::olmo2, {8}},         {QKNorm::hybrid, {4}},      {QKNorm::ngpt, {2, 1, 4}}};
+  const std::map<QKNorm, Shape> weights = {{QKNorm::l2_learned, {2, 4}}, {QKNorm::head_rms, {2, 4}},
+                                           {QKNorm::vit22b, {4}},        {QKNorm::cohere, {2, 4}},
+                                           {QKNorm::chameleon, {2, 4}},  {QKNorm::qwen3, {4}},
+                                           {QKNorm::gemma3, {4}},        {QKNorm::olmo2, {8}},
+                                           {QKNorm::hybrid, {4}},        {QKNorm::ngpt, {2, 1, 4}}};
   for (const auto& [form, name] : EnumNames<QKNorm>::values) {
     INFO(name);
     MultiheadAttention attention({.d_model = 8, .num_heads = 2, .rope = true, .qk_form = form});
