@@ -10,6 +10,7 @@
 #include "norma/ops/elementwise.h"
 #include "norma/ops/index.h"
 #include "norma/ops/matmul.h"
+#include "norma/ops/poly_norm.h"
 #include "norma/ops/reduction.h"
 #include "norma/ops/softmax.h"
 #include "support/catch.h"
@@ -166,7 +167,9 @@ TEST_CASE("FeedForward is its formula for every activation, with and without hoo
       const Tensor a = activation == nn::Activation::relu        ? relu(h)
                        : activation == nn::Activation::gelu      ? gelu(h)
                        : activation == nn::Activation::gelu_tanh ? gelu(h, "tanh")
-                                                                 : silu(h);
+                       : activation == nn::Activation::poly_norm
+                           ? poly_norm(h, full({3}, 1.0 / 3.0).to(float64))
+                           : silu(h);
       expected = child("fc2")(a);
     }
     CHECK(allclose(ffn(x), expected, tight));
