@@ -71,7 +71,7 @@ class MultiheadAttention : public Layer<MultiheadAttention> {
     Tensor q, k;  ///< [batch, heads, length, head_dim], normalized and rotated
   };
   void add_qk_norms();
-  /// Of tokens that stand behind `past` others.
+  /// Queries of x, keys of source (x, or the memory), whose tokens stand behind `past` others.
   QueriesKeys queries_keys(const Tensor& x, const Tensor& source, std::int64_t past);
   /// [batch, length, heads * head_dim] to [batch, heads, length, head_dim], normalized where there
   /// is a norm.

@@ -8,6 +8,7 @@
 #include "imdb/words.h"
 #include "norma/core/random.h"
 #include "norma/nn/weight_norm.h"
+#include "norma/ops/elementwise.h"
 #include "norma/optim/clip_grad.h"
 #include "norma/optim/weight_decay_groups.h"
 
