@@ -81,7 +81,7 @@ bool is_worth_two_threads(const OpSample& sample) {
 
 }  // namespace
 
-TEST_CASE("every operation repeats bit for bit", "[suite][devices]") {
+TEST_CASE("every operation repeats bit for bit", "[suite][devices][values]") {
   for_each_sample([](const OpEntry& op, const OpSample& sample, DType dtype) {
     for (const Device& device : devices()) {
       if (takes_too_long(device, elements(sample))) continue;
@@ -96,7 +96,7 @@ TEST_CASE("every operation repeats bit for bit", "[suite][devices]") {
   });
 }
 
-TEST_CASE("results do not depend on the number of threads", "[suite]") {
+TEST_CASE("results do not depend on the number of threads", "[suite][values]") {
   for_each_sample([](const OpEntry& op, const OpSample& sample, DType dtype) {
     TensorList one;
     TensorList three;

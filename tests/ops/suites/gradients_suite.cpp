@@ -46,7 +46,7 @@ TEST_CASE("gradcheck of every operation", "[suite][devices]") {
   });
 }
 
-TEST_CASE("gradgradcheck of every operation", "[suite][devices]") {
+TEST_CASE("gradgradcheck of every operation", "[suite][devices][values]") {
   for_each_differentiable_sample([](const OpEntry& op, const OpSample& sample,
                                     const Device& device) {
     if (!op.second_order) {
