@@ -37,6 +37,17 @@ struct DeviceMath {
     return exp(x);
   }
 
+  /// Distribution function and density of the normal distribution.
+  template <class C>
+  struct Normal {
+    C cdf, density;
+  };
+  template <class C>
+  static __device__ __forceinline__ Normal<C> normal(C x) {
+    constexpr C half_sqrt2 = C(0.707106781186547524);
+    return {C(0.5) * (C(1) + erf(x * half_sqrt2)), C(0.398942280401432678) * exp(C(-0.5) * x * x)};
+  }
+
   /// 1 / (1 + e^-x), without overflow for any x.
   template <class C>
   static __device__ __forceinline__ C sigmoid(C x) {

@@ -98,7 +98,7 @@ T softmax_row(T* scores, std::int64_t count, T cap, const T* bias, T& sum) {
   T total = T{0};
 #pragma omp simd reduction(+ : total)
   for (std::int64_t j = 0; j < count; ++j) {
-    const T p = VecMath::exp(scores[j] - largest);
+    const T p = VecMath::exp_nonpositive(scores[j] - largest);
     scores[j] = p;
     total += p;
   }
@@ -180,7 +180,7 @@ void backward_row(T* scores, T* d_weights, std::int64_t count, T cap, const T* b
       slope = T{1} - t * t;
     }
     if constexpr (biased) s += bias[j];
-    const T p = VecMath::exp(s - logsumexp);
+    const T p = VecMath::exp_nonpositive(s - logsumexp);
     T g = d_weights[j];
     if constexpr (dropped) {
       g *= keep[j];

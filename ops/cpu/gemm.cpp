@@ -12,6 +12,9 @@
 #include "norma/core/required_ops.h"
 #include "norma/ops/cpu/parallel.h"
 
+// OpenBLAS only; null with another CBLAS.
+extern "C" [[gnu::weak]] char* openblas_get_config();
+
 namespace norma::cpu_kernels {
 
 namespace {
@@ -37,6 +40,13 @@ int blas_int(std::int64_t value) {
 
 CBLAS_TRANSPOSE blas_transpose(bool transposed) { return transposed ? CblasTrans : CblasNoTrans; }
 
+void blas_gemm(std::int64_t m, std::int64_t n, std::int64_t k, float alpha, Matrix<float> a,
+               Matrix<float> b, float beta, float* c, std::int64_t ldc) {
+  cblas_sgemm(CblasRowMajor, blas_transpose(a.transposed), blas_transpose(b.transposed),
+              blas_int(m), blas_int(n), blas_int(k), alpha, a.data, blas_int(a.ld), b.data,
+              blas_int(b.ld), beta, c, blas_int(ldc));
+}
+
 #ifdef NORMA_HAVE_DNNL
 
 void dnnl_gemm(std::int64_t m, std::int64_t n, std::int64_t k, float alpha, Matrix<float> a,
@@ -47,6 +57,18 @@ void dnnl_gemm(std::int64_t m, std::int64_t n, std::int64_t k, float alpha, Matr
                "oneDNN must compute [{}, {}] = [{}, {}] [{}, {}]; got status {}; free memory, or "
                "build without oneDNN",
                m, n, m, k, k, n, static_cast<int>(status));
+}
+
+bool has_openblas() { return &openblas_get_config != nullptr; }
+bool dnnl_has_avx512() {
+  return (dnnl_get_effective_cpu_isa() & dnnl_cpu_isa_avx512_core) == dnnl_cpu_isa_avx512_core;
+}
+
+/// Whether OpenBLAS is faster than oneDNN: by up to two times for a weight gradient, whose sums are
+/// long, where oneDNN has no AVX-512 (benchmarks/NOTES.md).
+bool is_for_openblas(const Matrix<float>& a, std::int64_t m, std::int64_t n, std::int64_t k) {
+  static const bool faster = has_openblas() && !dnnl_has_avx512();
+  return faster && a.transposed && m >= 64 && n >= 64 && k >= 512;
 }
 
 /// Whether the columns that oneDNN gathers from a transposed `a` fall into few sets of the cache,
@@ -86,14 +108,14 @@ void gemm(std::int64_t m, std::int64_t n, std::int64_t k, float alpha, Matrix<fl
           Matrix<float> b, float beta, float* c, std::int64_t ldc) {
   if (gemm_is_trivial(m, n, k, beta, c, ldc)) return;
 #ifdef NORMA_HAVE_DNNL
-  if (has_aliasing_rows(a, m, k))
+  if (is_for_openblas(a, m, n, k))
+    blas_gemm(m, n, k, alpha, a, b, beta, c, ldc);
+  else if (has_aliasing_rows(a, m, k))
     dnnl_gemm_unaliased(m, n, k, alpha, a, b, beta, c, ldc);
   else
     dnnl_gemm(m, n, k, alpha, a, b, beta, c, ldc);
 #else
-  cblas_sgemm(CblasRowMajor, blas_transpose(a.transposed), blas_transpose(b.transposed),
-              blas_int(m), blas_int(n), blas_int(k), alpha, a.data, blas_int(a.ld), b.data,
-              blas_int(b.ld), beta, c, blas_int(ldc));
+  blas_gemm(m, n, k, alpha, a, b, beta, c, ldc);
 #endif
 }
 

@@ -21,8 +21,8 @@ struct Matrix {
 /// c = alpha * op(a) op(b) + beta * c; c is [m, n] row-major with rows ldc apart, op(a) [m, k],
 /// op(b) [k, n].
 ///
-/// m, n and k may be 0. With beta = 0 whatever c held does not matter. float: dnnl_sgemm of oneDNN,
-/// else cblas_sgemm; double: cblas_dgemm.
+/// m, n and k may be 0. With beta = 0 whatever c held does not matter. float: the faster of
+/// dnnl_sgemm (oneDNN) and cblas_sgemm; double: cblas_dgemm.
 void gemm(std::int64_t m, std::int64_t n, std::int64_t k, float alpha, Matrix<float> a,
           Matrix<float> b, float beta, float* c, std::int64_t ldc);
 void gemm(std::int64_t m, std::int64_t n, std::int64_t k, double alpha, Matrix<double> a,

@@ -47,13 +47,12 @@ struct Relu {
 struct Gelu {
   template <class T>
   static T value(T z) {
-    return T{0.5} * z * (T{1} + VecMath::erf(z * T{std::numbers::sqrt2 / 2}));
+    return z * VecMath::normal(z).cdf;
   }
   template <class T>
   static T slope(T z) {
-    constexpr T inv_sqrt_2pi = T{std::numbers::inv_sqrtpi * std::numbers::sqrt2 / 2};
-    const T phi = T{0.5} * (T{1} + VecMath::erf(z * T{std::numbers::sqrt2 / 2}));
-    return phi + z * inv_sqrt_2pi * VecMath::exp(T{-0.5} * z * z);
+    const auto normal = VecMath::normal(z);
+    return normal.cdf + z * normal.density;
   }
 };
 

@@ -11,6 +11,7 @@
 #include <cmath>
 #include <cstdint>
 #include <limits>
+#include <numbers>
 
 namespace norma {
 
@@ -134,6 +135,36 @@ struct VecMath {
     small = small * s + 1.28379166e-1F;
     small = small * x + x;
     return t > 0.927734375F ? large : small;
+  }
+
+  /// Distribution function and density of the normal distribution.
+  template <class C>
+  struct Normal {
+    C cdf, density;
+  };
+
+  /// By the tail's ratio to the density (Mills), a polynomial of t = 1 / (1 + 0.35 |x|): one
+  /// exponential serves both, and a far tail keeps its digits, which 1 + erf loses. Coefficients by
+  /// iterated least squares of the relative error, 3e-8.
+  static Normal<float> normal(float x) {
+    const float power = exp_nonpositive(-0.5F * x * x);
+    const float t = 1.0F / (1.0F + 0.35F * std::fabs(x));
+    float ratio = -2.910889316e-2F;
+    ratio = ratio * t + 1.437880360e-1F;
+    ratio = ratio * t - 2.553268836e-1F;
+    ratio = ratio * t + 1.587215658e-1F;
+    ratio = ratio * t - 2.279043981e-2F;
+    ratio = ratio * t + 1.053690658e-1F;
+    ratio = ratio * t + 1.198691215e-1F;
+    ratio = ratio * t + 1.398567000e-1F;
+    ratio = ratio * t + 1.396217117e-1F;
+    const float tail = power * (ratio * t);
+    return {x < 0.0F ? tail : 1.0F - tail, power * 0.398942280401432678F};
+  }
+
+  static Normal<double> normal(double x) {
+    return {0.5 * std::erfc(-x * (std::numbers::sqrt2 / 2)),
+            std::exp(-0.5 * x * x) * (std::numbers::inv_sqrtpi * std::numbers::sqrt2 / 2)};
   }
 
   static double exp(double x) { return std::exp(x); }

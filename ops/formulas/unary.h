@@ -25,11 +25,6 @@ NORMA_FORMULA C sign(C x) {
   return static_cast<C>(x > C(0)) - static_cast<C>(x < C(0));  // of NaN 0, as in PyTorch
 }
 
-template <class Math, class C>
-NORMA_FORMULA C normal_cdf(C x) {
-  return C(0.5) * (C(1) + Math::erf(x * (C(1) / std::numbers::sqrt2_v<C>)));
-}
-
 /// Argument of the tanh in the approximate GELU: sqrt(2 / pi) (x + 0.044715 x^3).
 template <class C>
 inline constexpr C gelu_scale = std::numbers::sqrt2_v<C>* std::numbers::inv_sqrtpi_v<C>;
@@ -94,7 +89,7 @@ NORMA_FORMULA auto unary(C x) {
   else if constexpr (op == UnaryOp::relu)
     return x < C(0) ? C(0) : x;  // NaN stays
   else if constexpr (op == UnaryOp::gelu)
-    return x * normal_cdf<Math>(x);
+    return x * Math::normal(x).cdf;
   else if constexpr (op == UnaryOp::gelu_tanh)
     return C(0.5) * x * (C(1) + Math::tanh(gelu_argument(x)));
   else if constexpr (op == UnaryOp::silu)
@@ -146,8 +141,8 @@ NORMA_FORMULA C unary_backward([[maybe_unused]] C x, [[maybe_unused]] C y, C dy)
   else if constexpr (op == UnaryOp::relu)
     return y <= C(0) ? C(0) : dy;
   else if constexpr (op == UnaryOp::gelu) {
-    const C density = C(0.5) * gelu_scale<C> * Math::exp_nonpositive(C(-0.5) * x * x);
-    return dy * (normal_cdf<Math>(x) + x * density);
+    const auto normal = Math::normal(x);
+    return dy * (normal.cdf + x * normal.density);
   } else if constexpr (op == UnaryOp::gelu_tanh) {
     const C t = Math::tanh(gelu_argument(x));
     const C slope = gelu_scale<C> * (C(1) + C(3 * 0.044715) * x * x);

@@ -72,6 +72,21 @@ TEST_CASE("vectorised functions are right to two units in the last place") {
     check_all_floats([](float x) { return VecMath::erf(x); }, [](double x) { return std::erf(x); },
                      2);
   }
+  SECTION("the normal distribution function and its density") {
+    // x^2 / 2 is rounded before the exponential, which multiplies that error by itself.
+    const auto within = [](float x) { return x > 3.0F ? 3.0F : x < -3.0F ? -3.0F : x; };
+    check_all_floats(
+        [&](float x) { return VecMath::normal(within(x)).cdf; },
+        [&](double x) { return 0.5 * std::erfc(-within(static_cast<float>(x)) / std::sqrt(2.0)); },
+        8);
+    check_all_floats(
+        [&](float x) { return VecMath::normal(within(x)).density; },
+        [&](double x) { return VecMath::normal(double{within(static_cast<float>(x))}).density; },
+        8);
+    CHECK(VecMath::normal(-INFINITY).cdf == 0.0F);
+    CHECK(VecMath::normal(INFINITY).cdf == 1.0F);
+    CHECK(VecMath::normal(-12.0F).cdf == Approx(1.776482e-33).epsilon(1e-4));
+  }
 }
 
 TEST_CASE("an element does not depend on where in a tensor it stands") {
