@@ -2,12 +2,16 @@
 
 #include "norma/core/logging.h"
 
+#ifdef __GLIBC__
+#include <malloc.h>
+#endif
 #include <sys/mman.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <bit>
 #include <cstdlib>
+#include <limits>
 #include <string_view>
 
 namespace norma {
@@ -69,6 +73,15 @@ std::string readable(double bytes) {
   return unit == 0 ? fmt::format("{} bytes", bytes) : fmt::format("{:.2f} {}", bytes, units[unit]);
 }
 
+/// The matrix product libraries take their buffers from malloc anew with every call, and malloc,
+/// left alone, hands large ones back to the system each time.
+void let_malloc_keep_memory() {
+#ifdef __GLIBC__
+  mallopt(M_MMAP_THRESHOLD, 1 << 30);
+  mallopt(M_TRIM_THRESHOLD, std::numeric_limits<int>::max());
+#endif
+}
+
 bool use_cache() {
 #ifdef __SANITIZE_ADDRESS__
   bool cached = false;
@@ -84,7 +97,11 @@ bool use_cache() {
 
 CpuAllocator& CpuAllocator::instance() {
   // Never destroyed: tensors in static storage may outlive every other static object.
-  static CpuAllocator& immortal = *new CpuAllocator(use_cache());
+  static CpuAllocator& immortal = []() -> CpuAllocator& {
+    const bool cached = use_cache();
+    if (cached) let_malloc_keep_memory();
+    return *new CpuAllocator(cached);
+  }();
   return immortal;
 }
 
@@ -189,6 +206,9 @@ void CpuAllocator::reset_peak() {
 void CpuAllocator::empty_cache() {
   const std::lock_guard lock(mutex_);
   release_cached();
+#ifdef __GLIBC__
+  if (cached_) malloc_trim(0);
+#endif
 }
 
 }  // namespace norma

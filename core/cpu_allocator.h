@@ -17,7 +17,8 @@ namespace norma {
 /// 640, … bytes), so that at most a quarter is lost; each class has one list of free blocks. Blocks
 /// of 2 MiB and more are mapped at 2 MiB boundaries and ask for huge pages, and may serve requests
 /// of up to half their size: batches of varying length would otherwise fill one list per length.
-/// Nothing goes back to the system before empty_cache().
+/// Nothing goes back to the system before empty_cache(). The process's allocator has malloc do
+/// likewise: what matrix product libraries take from it would cost as many page faults.
 ///
 /// All statistics count rounded sizes.
 class CpuAllocator final : public Allocator {
