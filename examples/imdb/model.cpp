@@ -40,7 +40,7 @@ namespace {
 // the Transformer of 2017 and DeepNet start.
 void start_as_xavier(nn::TransformerEncoder& encoder) {
   for (const auto& parameter : encoder.named_parameters()) {
-    if (parameter.kind == nn::ParameterKind::matrix)
+    if (parameter.kind == nn::ParameterKind::matrix || parameter.kind == nn::ParameterKind::sphere)
       nn::init::xavier_uniform_(parameter.tensor);
     else if (parameter.kind == nn::ParameterKind::bias)
       nn::init::zeros_(parameter.tensor);
