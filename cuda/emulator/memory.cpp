@@ -48,6 +48,7 @@ void unpoison_guards([[maybe_unused]] const char* data, [[maybe_unused]] std::si
 struct Registry {
   std::mutex mutex;
   std::map<void*, GuardedBlock> blocks;
+  std::string found_at_release;
 };
 Registry& registry() {
   // Never destroyed: tensors in static storage give their memory back after main.
@@ -100,24 +101,28 @@ void* allocate_memory(std::size_t bytes) {
   return data;
 }
 
-void release_memory(void* pointer) {
+void release_memory(void* pointer) noexcept {
   Registry& all = registry();
   const std::lock_guard lock(all.mutex);
   const auto found = all.blocks.find(pointer);
-  check<DeviceError>(found != all.blocks.end(), "emulator",
-                     "memory to release must come from the emulated device; got another pointer");
-  const char* const damage = found->second.damage();
-  const std::size_t bytes = found->second.bytes();
+  if (found == all.blocks.end()) {
+    all.found_at_release =
+        "memory to release must come from the emulated device; got another pointer";
+    return;
+  }
+  if (const char* const damage = found->second.damage())
+    all.found_at_release = fmt::format(
+        "nobody may write outside of a block of device memory; got a write {} of one of {} bytes, "
+        "found at its release; AddressSanitizer names the line (preset asan)",
+        damage, found->second.bytes());
   all.blocks.erase(found);
-  check<DeviceError>(damage == nullptr, "emulator",
-                     "nobody may write outside of a block of device memory; got a write {} of one "
-                     "of {} bytes, found at its release",
-                     damage, bytes);
 }
 
 void check_memory(const std::string& kernel) {
   Registry& all = registry();
   const std::lock_guard lock(all.mutex);
+  const std::string released = std::exchange(all.found_at_release, {});
+  check<DeviceError>(released.empty(), "emulator", "{}", released);
   for (const auto& [data, block] : all.blocks) {
     const char* const damage = block.damage();
     if (damage == nullptr) continue;

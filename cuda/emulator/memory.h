@@ -44,9 +44,11 @@ class GuardedBlock {
 
 /// Device memory. Live blocks are looked at after every launch.
 void* allocate_memory(std::size_t bytes);
-/// Throws DeviceError where the canaries were overwritten, or nothing was allocated there.
-void release_memory(void* pointer);
-/// Throws KernelError in the name of `kernel` where a live block's canaries were overwritten.
+/// Overwritten canaries, or a pointer to nothing that was allocated, are kept for the next
+/// check_memory: the destructor of a tensor cannot throw.
+void release_memory(void* pointer) noexcept;
+/// Throws KernelError in the name of `kernel` where a live block's canaries were overwritten, and
+/// DeviceError, once, for what release_memory found since the last call.
 void check_memory(const std::string& kernel);
 
 }  // namespace norma::emulator

@@ -17,7 +17,6 @@ bool serves_reference_kernels() {
 
 void* allocate(std::size_t bytes) { return emulator::allocate_memory(bytes); }
 
-// The destructor of a tensor cannot throw: damage at release is written to the log.
 void release(void* pointer) noexcept { emulator::release_memory(pointer); }
 
 void copy_to_device(void* to, const void* from, std::size_t bytes) { std::memcpy(to, from, bytes); }

@@ -272,6 +272,20 @@ TEST_CASE("a write outside of an array is an error that names the kernel",
   CHECK_THAT(run(write_dynamic_at, 5, 20), Contains("past the end of \"dynamic shared memory\""));
 }
 
+TEST_CASE("damage that only the release of memory finds is thrown at the next launch, once",
+          NORMA_UNDER_ASAN ? "[.]" : "") {
+  auto* const data = static_cast<float*>(emulator::allocate_memory(3 * sizeof(float)));
+  data[3] = 1.0F;
+  emulator::release_memory(data);
+  const Array<float> out(1);
+  const auto launched = [&] {
+    return error_of([&] { launch({.name = "write", .block = {1}}, write_at, out.data(), 0); });
+  };
+  CHECK_THAT(launched(), Catch::Contains("[emulator] nobody may write outside of a block of device "
+                                         "memory; got a write past the end of one of 12 bytes"));
+  CHECK(launched() == "no error");
+}
+
 TEST_CASE("a read past the end of an array is NaN", NORMA_UNDER_ASAN ? "[.]" : "") {
   const Array<float> x(iota(3));
   const Array<float> out(1);
