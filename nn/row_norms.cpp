@@ -120,8 +120,10 @@ InstanceNorm::InstanceNorm(std::int64_t features, double epsilon, double share, 
   if (track_running_stats) {
     running_mean = zeros({features});
     running_var = ones({features});
+    num_batches_tracked = zeros({}, {.dtype = int64});
     register_buffer("running_mean", running_mean);
     register_buffer("running_var", running_var);
+    register_buffer("num_batches_tracked", num_batches_tracked);
   }
 }
 Tensor InstanceNorm::forward(const Tensor& x) {

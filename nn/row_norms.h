@@ -135,6 +135,7 @@ class InstanceNorm : public Norm {
   double eps, momentum;
   Tensor weight, bias;               ///< undefined without affine
   Tensor running_mean, running_var;  ///< undefined without track_running_stats
+  Tensor num_batches_tracked;        ///< stays 0 as PyTorch's does: for its state dicts
 };
 
 /// w0 n(x^3) + w1 n(x^2) + w2 n(x) + bias: an activation. Weights start as 1/3, bias as 0.

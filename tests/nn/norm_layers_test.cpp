@@ -232,6 +232,15 @@ TEST_CASE("BatchNorm: buffers, training and evaluation") {
   CHECK(allclose(cumulative.running_mean, (x.mean({0}) + other.mean({0})) / 2.0, {1e-5, 1e-6}));
 }
 
+TEST_CASE("InstanceNorm has PyTorch's buffers, for its state dicts load strictly") {
+  InstanceNorm norm(3, 1e-5, 0.1, false, true);
+  std::vector<std::string> names;
+  for (const auto& [name, tensor] : norm.state_dict()) names.push_back(name);
+  CHECK(names == std::vector<std::string>{"running_mean", "running_var", "num_batches_tracked"});
+  norm(tokens({2, 3, 4}, 9));
+  CHECK(norm.num_batches_tracked.item() == 0.0);  // PyTorch does not count them either
+}
+
 TEST_CASE("MaskedBatchNorm leaves padding out, also between heads; NaiveBatchNorm counts it") {
   const Tensor x = tokens({2, 3, 2, 4}, 7);
   const Tensor padding = tensor({{0.0, 0.0, 1.0}, {0.0, 1.0, 1.0}}) > 0.5;
