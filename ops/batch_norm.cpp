@@ -10,6 +10,7 @@
 namespace norma {
 
 using detail::ColumnNormCall;
+using detail::ColumnOp;
 
 namespace {
 
@@ -29,10 +30,10 @@ void check_call(const Call& call, const Tensor& input, const Tensor& weight, con
   detail::check_parameter(call.name, "weight", weight, input, {channels});
   detail::check_parameter(call.name, "bias", bias, input, {channels});
   detail::check_running(call.name, call.running_mean, call.running_var, input, channels);
+  check<ValueError>(call.training || call.running_mean.defined(), call.name,
+                    "evaluation needs running_mean and running_var; got empty Tensor handles; "
+                    "pass training = true for the statistics of the batch");
 }
-
-/// The batch's statistics are used in training, and where there are no others.
-bool uses_batch(const Call& call) { return call.training || !call.running_mean.defined(); }
 
 /// n / (n - 1), or 1 for fewer than two.
 Tensor bessel(const Tensor& count) { return count / clamp(count - 1.0, 1.0); }
@@ -40,15 +41,14 @@ Tensor bessel(const Tensor& count) { return count / clamp(count - 1.0, 1.0); }
 Tensor run(const Call& call, const Tensor& input, const Tensor& weight, const Tensor& bias,
            double momentum) {
   check_call(call, input, weight, bias);
-  if (!uses_batch(call))
+  if (!call.training)
     return detail::column_norm_with(input, weight, bias, call.running_mean, call.running_var,
                                     call.column);
   const TensorList out = detail::column_norm(input, weight, bias, call.mask, call.column);
-  if (call.training && call.running_mean.defined()) {
-    const NoGradGuard no_grad;
-    detail::move_running(call.running_mean, out[1], momentum);
-    detail::move_running(call.running_var, out[2].detach() * bessel(out[3]), momentum);
-  }
+  if (!call.running_mean.defined()) return out[0];
+  const NoGradGuard no_grad;
+  detail::move_running(call.running_mean, out[1], momentum, out[3]);
+  detail::move_running(call.running_var, out[2].detach() * bessel(out[3]), momentum, out[3]);
   return out[0];
 }
 
@@ -81,7 +81,7 @@ Call token_call(const char* name, const Tensor& input, const Tensor& padding_mas
   }
   const Shape extent = detail::channels_last(input);
   return {name,
-          {.extent = extent, .eps = eps},
+          {.op = ColumnOp::masked_batch_norm, .extent = extent, .eps = eps},
           padding_mask.defined() ? padding_mask.reshape({extent[0], 1}) : Tensor(),
           running_mean,
           running_var,
@@ -128,6 +128,7 @@ RegularizedBatchNorm regularized_batch_norm(const Tensor& input, const Tensor& p
   constexpr const char* name = "regularized_batch_norm";
   Call call =
       token_call(name, input, padding_mask, running_mean, running_var, training, options.eps);
+  call.column.op = ColumnOp::regularized_batch_norm;
   call.column.clamp_variance = true;
   check_call(call, input, weight, bias);
   check<ValueError>(running_mean.defined(), name,
@@ -140,8 +141,8 @@ RegularizedBatchNorm regularized_batch_norm(const Tensor& input, const Tensor& p
   const TensorList out = detail::column_norm(input, weight, bias, call.mask, call.column);
   // A copy of the running statistics as they are now stands in the penalty.
   const Tensor loss = penalty(out[1], out[2], running_mean.clone(), running_var.clone(), options);
-  detail::move_running(running_mean, out[1], options.momentum);
-  detail::move_running(running_var, out[2], options.momentum);
+  detail::move_running(running_mean, out[1], options.momentum, out[3]);
+  detail::move_running(running_var, out[2], options.momentum, out[3]);
   return {out[0], loss};
 }
 
@@ -208,7 +209,7 @@ Tensor apply(const Tensor& x, const Tensor& mean, const Tensor& divisor, const T
 
 Tensor normalized(const Call& call, const Tensor& input, const Tensor& weight, const Tensor& bias) {
   const Tensor x = detail::in_accumulate_type(input).reshape(call.column.extent);
-  const Batch used = uses_batch(call)
+  const Batch used = call.training
                          ? statistics_of(x, call)
                          : Batch{call.running_mean.to(x.dtype()), call.running_var.to(x.dtype())};
   return apply(x, used.mean, sqrt(used.variance + call.column.eps), weight, bias, input);

@@ -13,12 +13,13 @@
 namespace norma {
 
 /// h * weight + bias with h = (x - mean) / sqrt(var + eps), where mean and biased variance are
-/// those of the channel over the batch in training, else the running ones (both undefined: the
-/// batch's). Input [samples, channels] or [samples, channels, *]. In training running = (1 -
-/// momentum) * running + momentum * batch, for the variance with the unbiased one. With n positions
-/// a channel and r = 1 / sqrt(var + eps): dx = r weight (dy - mean(dy) - h mean(dy h)), in
-/// evaluation r weight dy. Throws ValueError in training with one value a channel. As
-/// torch.nn.functional.batch_norm; Ioffe, Szegedy: Batch Normalization (arXiv 1502.03167).
+/// those of the channel over the batch in training, else the running ones. Input [samples,
+/// channels] or [samples, channels, *]. In training running = (1 - momentum) * running + momentum *
+/// batch, for the variance with the unbiased one. With n positions a channel and r = 1 / sqrt(var +
+/// eps): dx = r weight (dy - mean(dy) - h mean(dy h)), in evaluation r weight dy. Throws ValueError
+/// in training with one value a channel, and in evaluation without running statistics. An empty
+/// batch leaves these as they are. As torch.nn.functional.batch_norm; Ioffe, Szegedy: Batch
+/// Normalization (arXiv 1502.03167).
 Tensor batch_norm(const Tensor& input, const Tensor& running_mean, const Tensor& running_var,
                   const Tensor& weight = {}, const Tensor& bias = {}, bool training = false,
                   double momentum = 0.1, double eps = 1e-5);

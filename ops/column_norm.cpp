@@ -59,9 +59,37 @@ TensorList definition(const Tensor& input, const Tensor& weight, const Tensor& b
   return {out.reshape(input.shape()).to(input.dtype()), mean, variance};
 }
 
-struct ColumnNorm : Function<ColumnNorm> {
-  static constexpr const char* name = "batch_norm";
+constexpr const char* name_of(ColumnOp op) {
+  switch (op) {
+    case ColumnOp::batch_norm:
+      return "batch_norm";
+    case ColumnOp::masked_batch_norm:
+      return "masked_batch_norm";
+    case ColumnOp::regularized_batch_norm:
+      return "regularized_batch_norm";
+    case ColumnOp::instance_norm:
+      break;
+  }
+  return "instance_norm";
+}
 
+/// Calls use.operator()<op>().
+template <class Use>
+auto with_name(ColumnOp op, const Use& use) {
+  switch (op) {
+    case ColumnOp::batch_norm:
+      return use.template operator()<ColumnOp::batch_norm>();
+    case ColumnOp::masked_batch_norm:
+      return use.template operator()<ColumnOp::masked_batch_norm>();
+    case ColumnOp::regularized_batch_norm:
+      return use.template operator()<ColumnOp::regularized_batch_norm>();
+    case ColumnOp::instance_norm:
+      break;
+  }
+  return use.template operator()<ColumnOp::instance_norm>();
+}
+
+struct BatchStatistics {
   static TensorList forward(Context& ctx, const Tensor& x, const Tensor& weight, const Tensor& bias,
                             const Tensor& mask, const ColumnNormCall& call) {
     const std::int64_t channels = call.extent[1];
@@ -124,10 +152,8 @@ struct ColumnNorm : Function<ColumnNorm> {
   }
 };
 
-/// With statistics that are constants.
-struct FixedColumnNorm : Function<FixedColumnNorm> {
-  static constexpr const char* name = "batch_norm";
-
+/// Statistics that are constants.
+struct FixedStatistics {
   static Tensor forward(Context& ctx, const Tensor& x, const Tensor& weight, const Tensor& bias,
                         const Tensor& mean, const Tensor& rstd, const Shape& extent) {
     const Tensor out = empty_like(x);
@@ -174,12 +200,20 @@ struct FixedColumnNorm : Function<FixedColumnNorm> {
   }
 };
 
+template <ColumnOp op, class Statistics>
+struct ColumnNorm : Function<ColumnNorm<op, Statistics>>, Statistics {
+  static constexpr const char* name = name_of(op);
+};
+
 }  // namespace
 
 TensorList column_norm(const Tensor& x, const Tensor& weight, const Tensor& bias,
                        const Tensor& mask, const ColumnNormCall& call) {
-  return ColumnNorm::apply(x.contiguous(), contiguous_or_undefined(weight),
-                           contiguous_or_undefined(bias), contiguous_or_undefined(mask), call);
+  return with_name(call.op, [&]<ColumnOp op>() {
+    return ColumnNorm<op, BatchStatistics>::apply(x.contiguous(), contiguous_or_undefined(weight),
+                                                  contiguous_or_undefined(bias),
+                                                  contiguous_or_undefined(mask), call);
+  });
 }
 
 Tensor column_norm_with(const Tensor& x, const Tensor& weight, const Tensor& bias,
@@ -192,8 +226,11 @@ Tensor column_norm_with(const Tensor& x, const Tensor& weight, const Tensor& bia
     centre = mean.detach().to(dtype).clone();
     rstd = reciprocal_deviation(variance.detach().to(dtype), call).contiguous();
   }
-  return FixedColumnNorm::apply(x.contiguous(), contiguous_or_undefined(weight),
-                                contiguous_or_undefined(bias), centre, rstd, call.extent);
+  return with_name(call.op, [&]<ColumnOp op>() {
+    return ColumnNorm<op, FixedStatistics>::apply(x.contiguous(), contiguous_or_undefined(weight),
+                                                  contiguous_or_undefined(bias), centre, rstd,
+                                                  call.extent);
+  });
 }
 
 void check_running(const char* name, const Tensor& mean, const Tensor& var, const Tensor& input,
@@ -215,11 +252,13 @@ void check_running(const char* name, const Tensor& mean, const Tensor& var, cons
   }
 }
 
-void move_running(const Tensor& running, const Tensor& batch, double momentum) {
+void move_running(const Tensor& running, const Tensor& batch, double momentum,
+                  const Tensor& count) {
   if (!running.defined()) return;
   const NoGradGuard no_grad;
-  const Tensor target = batch.detach();
-  running.copy_(running.to(target.dtype()) * (1.0 - momentum) + target * momentum);
+  const Tensor target = batch.detach(), before = running.to(target.dtype());
+  const Tensor moved = before * (1.0 - momentum) + target * momentum;
+  running.copy_(where(count.detach() > 0.0, moved, before));
 }
 
 Shape channels_second(const Tensor& input) {

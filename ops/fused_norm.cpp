@@ -27,8 +27,9 @@ Tensor normalized(bool centred, const Tensor& x, const Shape& normalized_shape,
                  : composite::rms_norm(x, normalized_shape, weight, bias, options);
 }
 
-struct AddNorm : Function<AddNorm> {
-  static constexpr const char* name = "add_norm";
+template <bool centred>
+struct AddNorm : Function<AddNorm<centred>> {
+  static constexpr const char* name = centred ? "add_layer_norm" : "add_rms_norm";
 
   static TensorList forward(Context& ctx, const Tensor& x, const Tensor& residual,
                             const Tensor& weight, const Tensor& bias, const AddNormCall& call) {
@@ -88,8 +89,9 @@ struct AddNorm : Function<AddNorm> {
   }
 };
 
-struct DualNorm : Function<DualNorm> {
-  static constexpr const char* name = "dual_norm";
+template <bool centred>
+struct DualNorm : Function<DualNorm<centred>> {
+  static constexpr const char* name = centred ? "dual_layer_norm" : "dual_rms_norm";
 
   static TensorList forward(Context& ctx, const Tensor& x, const Tensor& weight1,
                             const Tensor& bias1, const Tensor& weight2, const Tensor& bias2,
@@ -140,8 +142,10 @@ double eps_of(bool centred, const Tensor& x, const NormOptions& options) {
   return options.eps.value_or(centred ? 1e-5 : detail::default_eps(x.dtype()));
 }
 
-std::pair<Tensor, Tensor> dual(const char* name, bool centred, const Tensor& x,
-                               const DualNormWeights& weights, const NormOptions& options) {
+template <bool centred>
+std::pair<Tensor, Tensor> dual(const Tensor& x, const DualNormWeights& weights,
+                               const NormOptions& options) {
+  constexpr const char* name = DualNorm<centred>::name;
   detail::check_norm_input(name, x);
   check<ShapeError>(x.dim() >= 1, name, "the input must have a dimension; got {}", x.shape());
   const double eps = eps_of(centred, x, options);
@@ -152,11 +156,11 @@ std::pair<Tensor, Tensor> dual(const char* name, bool centred, const Tensor& x,
   detail::check_parameter(name, "weight2", weights.weight2, x, normalized);
   detail::check_parameter(name, "bias2", weights.bias2, x, normalized);
   const TensorList out =
-      DualNorm::apply(x.contiguous(), detail::contiguous_or_undefined(weights.weight1),
-                      detail::contiguous_or_undefined(weights.bias1),
-                      detail::contiguous_or_undefined(weights.weight2),
-                      detail::contiguous_or_undefined(weights.bias2),
-                      detail::row_norm_params(centred, x.size(-1), options, eps));
+      DualNorm<centred>::apply(x.contiguous(), detail::contiguous_or_undefined(weights.weight1),
+                               detail::contiguous_or_undefined(weights.bias1),
+                               detail::contiguous_or_undefined(weights.weight2),
+                               detail::contiguous_or_undefined(weights.bias2),
+                               detail::row_norm_params(centred, x.size(-1), options, eps));
   return {out[0], out[1]};
 }
 
@@ -177,7 +181,7 @@ std::pair<Tensor, Tensor> add_norm(bool centred, const Tensor& x, const Tensor& 
                                    const Shape& normalized_shape, const Tensor& weight,
                                    const Tensor& bias, const ResidualOptions& options,
                                    const PhiloxState& state) {
-  const char* name = centred ? "add_layer_norm" : "add_rms_norm";
+  const char* name = centred ? AddNorm<true>::name : AddNorm<false>::name;
   check_norm_input(name, x);
   check<ValueError>(residual.defined(), name,
                     "residual must be defined; got an empty Tensor handle");
@@ -196,9 +200,13 @@ std::pair<Tensor, Tensor> add_norm(bool centred, const Tensor& x, const Tensor& 
   call.params.dropout_p = options.training ? options.dropout_p : 0.0;
   call.params.philox = state;
   call.layout = gain_layout(name, x, normalized_shape, weight, bias, call.params);
+  const auto apply = [&]<bool of_layer_norm>() {
+    return AddNorm<of_layer_norm>::apply(x.contiguous(), residual.contiguous(),
+                                         contiguous_or_undefined(weight),
+                                         contiguous_or_undefined(bias), call);
+  };
   const TensorList out =
-      AddNorm::apply(x.contiguous(), residual.contiguous(), contiguous_or_undefined(weight),
-                     contiguous_or_undefined(bias), call);
+      centred ? apply.template operator()<true>() : apply.template operator()<false>();
   return {out[0], out[1]};
 }
 
@@ -218,12 +226,12 @@ std::pair<Tensor, Tensor> add_rms_norm(const Tensor& x, const Tensor& residual,
 
 std::pair<Tensor, Tensor> dual_layer_norm(const Tensor& x, const DualNormWeights& weights,
                                           const NormOptions& options) {
-  return dual("dual_layer_norm", true, x, weights, options);
+  return dual<true>(x, weights, options);
 }
 
 std::pair<Tensor, Tensor> dual_rms_norm(const Tensor& x, const DualNormWeights& weights,
                                         const NormOptions& options) {
-  return dual("dual_rms_norm", false, x, weights, options);
+  return dual<false>(x, weights, options);
 }
 
 namespace composite {

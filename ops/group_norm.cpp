@@ -12,8 +12,10 @@ using detail::RowLayout;
 
 namespace {
 
+/// Of group_norm, and of instance_norm: one channel a group.
+template <bool instance>
 struct GroupNormRule {
-  static constexpr const char* name = "group_norm";
+  static constexpr const char* name = instance ? "instance_norm" : "group_norm";
   RowNormParams params;
   RowLayout layout;
   std::int64_t num_groups;
@@ -23,8 +25,11 @@ struct GroupNormRule {
 };
 
 /// Each group of channels of one sample is a row; the rows of weight are the groups.
-Tensor run(const char* name, const Tensor& input, std::int64_t num_groups, const Tensor& weight,
-           const Tensor& bias, double eps) {
+template <bool instance>
+Tensor run(const Tensor& input, std::int64_t num_groups, const Tensor& weight, const Tensor& bias,
+           double eps) {
+  using Rule = GroupNormRule<instance>;
+  constexpr const char* name = Rule::name;
   detail::check_norm_input(name, input);
   detail::check_eps(name, eps);
   check<ShapeError>(input.dim() >= 2, name, "the input must be [samples, channels, *]; got {}",
@@ -39,9 +44,9 @@ Tensor run(const char* name, const Tensor& input, std::int64_t num_groups, const
   for (std::int64_t i = 2; i < input.dim(); ++i) width *= input.size(i);
   const RowNormParams p = detail::row_norm_params(true, width, {}, eps);
   const RowLayout layout{{input.size(0) * num_groups, width}, {num_groups, channels / num_groups}};
-  return detail::RowNorm<GroupNormRule>::apply(
-      input.contiguous(), detail::contiguous_or_undefined(weight),
-      detail::contiguous_or_undefined(bias), GroupNormRule{p, layout, num_groups});
+  return detail::RowNorm<Rule>::apply(input.contiguous(), detail::contiguous_or_undefined(weight),
+                                      detail::contiguous_or_undefined(bias),
+                                      Rule{p, layout, num_groups});
 }
 
 /// Positions of a channel of one sample.
@@ -70,15 +75,16 @@ void track(const Tensor& input, const Tensor& running_mean, const Tensor& runnin
   const NoGradGuard no_grad;
   const Tensor x =
       in_accumulate_type(input.detach()).reshape({input.size(0), input.size(1), positions(input)});
-  detail::move_running(running_mean, x.mean({-1}).mean({0}), momentum);
-  detail::move_running(running_var, norma::var(x, {-1}, 1).mean({0}), momentum);
+  const Tensor count = full({1}, static_cast<double>(x.size(0)), {.device = x.device()});
+  detail::move_running(running_mean, x.mean({-1}).mean({0}), momentum, count);
+  detail::move_running(running_var, norma::var(x, {-1}, 1).mean({0}), momentum, count);
 }
 
 }  // namespace
 
 Tensor group_norm(const Tensor& input, std::int64_t num_groups, const Tensor& weight,
                   const Tensor& bias, double eps) {
-  return run("group_norm", input, num_groups, weight, bias, eps);
+  return run<false>(input, num_groups, weight, bias, eps);
 }
 
 Tensor instance_norm(const Tensor& input, const Tensor& running_mean, const Tensor& running_var,
@@ -95,13 +101,15 @@ Tensor instance_norm(const Tensor& input, const Tensor& running_mean, const Tens
     detail::check_parameter(name, "weight", weight, input, {input.size(1)});
     detail::check_parameter(name, "bias", bias, input, {input.size(1)});
     return detail::column_norm_with(input, weight, bias, running_mean, running_var,
-                                    {.extent = detail::channels_second(input), .eps = eps});
+                                    {.op = detail::ColumnOp::instance_norm,
+                                     .extent = detail::channels_second(input),
+                                     .eps = eps});
   }
   check<ValueError>(positions(input) != 1, name,
                     "a channel must have more than one position, for its variance to be that of "
                     "more than one value; got {}",
                     input.shape());
-  const Tensor out = run(name, input, input.size(1), weight, bias, eps);
+  const Tensor out = run<true>(input, input.size(1), weight, bias, eps);
   if (running_mean.defined()) track(input, running_mean, running_var, momentum);
   return out;
 }

@@ -115,9 +115,8 @@ struct ModulatedRmsNormRule {
   RowNormParams params;
   RowLayout layout;
   NormOptions options;
-  Tensor composite(const Tensor& x, const Tensor& scale, const Tensor& shift) const {
-    return composite::modulated_rms_norm(x, {}, scale, shift, options);
-  }
+  /// `gain` is scale beside an offset of 1, or all of it beside 0.
+  Tensor composite(const Tensor& x, const Tensor& gain, const Tensor& shift) const;
 };
 
 struct AdaNormRule {
@@ -283,14 +282,16 @@ Tensor modulated_rms_norm(const Tensor& input, const Tensor& weight, const Tenso
   RowNormParams p =
       detail::row_norm_params(false, normalized[0], {.eps_rule = options.eps_rule}, eps);
   const RowLayout layout = sample_layout(name, input, scale, shift, p);
-  // The weight is folded into the few rows of scale: gain (o + weight) (1 + scale) = 1 + folded.
-  Tensor folded = scale;
-  if (weight.defined()) {
-    const Tensor w = in_accumulate_type(weight) + (options.unit_offset ? 1.0 : 0.0);
-    folded = ((w - 1.0) + w * in_accumulate_type(scale)).to(input.dtype());
-  }
-  return run(input, folded, shift,
-             ModulatedRmsNormRule{p, layout, {.eps = eps, .eps_rule = options.eps_rule}});
+  const NormOptions rest{.eps = eps, .eps_rule = options.eps_rule};
+  if (!weight.defined()) return run(input, scale, shift, ModulatedRmsNormRule{p, layout, rest});
+  // The weight is folded into the few rows of scale. Of 16 bits their product would keep too few,
+  // and so would the parts of dweight, one of each sample: the kernel runs in float32.
+  const Tensor w = in_accumulate_type(weight);
+  const Tensor gain = (options.unit_offset ? w + 1.0 : w) * (in_accumulate_type(scale) + 1.0);
+  p.weight_offset = 0.0;
+  return run(in_accumulate_type(input), gain, in_accumulate_type(shift),
+             ModulatedRmsNormRule{p, layout, rest})
+      .to(input.dtype());
 }
 
 Tensor ada_norm(const Tensor& input, const Shape& normalized_shape, double c, double k,
@@ -443,5 +444,14 @@ Tensor ada_norm(const Tensor& input, const Shape& normalized_shape, double c, do
 }
 
 }  // namespace composite
+
+Tensor ModulatedRmsNormRule::composite(const Tensor& x, const Tensor& gain,
+                                       const Tensor& shift) const {
+  if (params.weight_offset != 0.0)
+    return composite::modulated_rms_norm(x, {}, gain, shift, options);
+  const Tensor y =
+      composite::rms_norm(x, {x.size(-1)}, {}, {}, options) * composite::beside(gain, x);
+  return shift.defined() ? y + composite::beside(shift, x) : y;
+}
 
 }  // namespace norma

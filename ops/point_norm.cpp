@@ -23,10 +23,11 @@ Tensor definition(Squash curve, const Tensor& x, const Tensor& alpha, const Tens
   return composite::head_scale(x, weight);
 }
 
-template <Squash curve>
-struct PointNorm : Function<PointNorm<curve>> {
+template <Squash curve, bool of_heads>
+struct PointNorm : Function<PointNorm<curve, of_heads>> {
   static constexpr const char* name = curve == Squash::tanh  ? "dynamic_tanh"
                                       : curve == Squash::erf ? "dynamic_erf"
+                                      : of_heads             ? "head_scale"
                                                              : "layer_scale";
 
   static Tensor forward(Context& ctx, const Tensor& x, const Tensor& alpha, const Tensor& shift,
@@ -79,12 +80,12 @@ struct Softcap : Function<Softcap> {
   }
 };
 
-template <Squash curve>
+template <Squash curve, bool of_heads = false>
 Tensor run(const Tensor& input, const Tensor& alpha, const Tensor& shift, const Tensor& weight,
            const Tensor& bias) {
   const auto packed = [](const Tensor& t) { return detail::contiguous_or_undefined(t); };
-  return PointNorm<curve>::apply(input.contiguous(), packed(alpha), packed(shift), packed(weight),
-                                 packed(bias));
+  return PointNorm<curve, of_heads>::apply(input.contiguous(), packed(alpha), packed(shift),
+                                           packed(weight), packed(bias));
 }
 
 void check_squashed(const char* name, const Tensor& input, const Tensor& alpha,
@@ -131,7 +132,7 @@ Tensor head_scale(const Tensor& input, const Tensor& gamma) {
       name, "the heads of gamma must divide the last dimension of the input {}; got gamma {}",
       input.shape(), gamma.defined() ? gamma.shape() : Shape{});
   detail::check_like_input(name, "gamma", gamma, input);
-  return run<Squash::identity>(input, {}, {}, gamma, {});
+  return run<Squash::identity, true>(input, {}, {}, gamma, {});
 }
 
 Tensor softcap(const Tensor& input, double cap) {

@@ -113,8 +113,8 @@ Tensor power_norm(const Tensor& input, const Tensor& padding_mask, const Tensor&
   const Tensor out =
       PowerNorm::apply(x, w, b, phi, step <= options.warmup_steps ? phi : running, nu, options);
   if (step < options.warmup_steps)
-    detail::move_running(running_phi, phi, 1.0 / static_cast<double>(step));
-  detail::move_running(running_phi, phi, 1.0 - options.momentum_forward);
+    detail::move_running(running_phi, phi, 1.0 / static_cast<double>(step), count);
+  detail::move_running(running_phi, phi, 1.0 - options.momentum_forward, count);
   return out;
 }
 

@@ -44,6 +44,51 @@ Tensor as_rows_of(const Tensor& weight, std::int64_t dim) {
   return first.reshape({first.size(0), first.numel() / std::max<std::int64_t>(first.size(0), 1)});
 }
 
+/// u^T W v of the matrix W in the accumulate type, as a scalar.
+Tensor sigma_of(const Tensor& matrix, const Tensor& u, const Tensor& v) {
+  return matmul(matmul(in_accumulate_type(u).unsqueeze(0), matrix),
+                in_accumulate_type(v).unsqueeze(-1))
+      .reshape({});
+}
+
+struct SpectralNorm : Function<SpectralNorm> {
+  static constexpr const char* name = "spectral_norm";
+
+  static Tensor forward(Context& ctx, const Tensor& weight, const Tensor& u, const Tensor& v,
+                        std::int64_t dim) {
+    const Tensor x = in_accumulate_type(weight.detach());
+    const Tensor sigma = sigma_of(as_rows_of(x, dim), u, v);
+    if (ctx.is_recording()) {
+      ctx.save_for_backward({weight, u, v, sigma});
+      ctx.set("dim", dim);
+    }
+    return (x / sigma).to(weight.dtype());
+  }
+
+  static TensorList backward(Context& ctx, const Tensor& grad_output) {
+    const TensorList saved = ctx.saved_tensors();
+    const Tensor &weight = saved[0], &u = saved[1], &v = saved[2], &sigma = saved[3];
+    const auto dim = ctx.get<std::int64_t>("dim");
+    if (GradMode::is_enabled()) {
+      const TensorList grads = composite_backward(
+          [&](const TensorList& in) {
+            return TensorList{composite::spectral_norm(in[0], u, v, dim)};
+          },
+          {weight}, {grad_output});
+      return {grads[0], {}, {}};
+    }
+    // The rows of the matrix are those of W as it stands with `dim` first.
+    const Tensor matrix = as_rows_of(in_accumulate_type(weight), dim);
+    const Tensor dout = as_rows_of(in_accumulate_type(grad_output), dim);
+    const Tensor share = (dout * matrix).sum() / sigma;
+    const Tensor rank_one = in_accumulate_type(u).unsqueeze(-1) * in_accumulate_type(v);
+    Shape first = weight.shape();
+    std::swap(first[0], first[dim]);
+    const Tensor dmatrix = (dout - share * rank_one) / sigma;
+    return {dmatrix.reshape(first).transpose(0, dim).contiguous().to(weight.dtype()), {}, {}};
+  }
+};
+
 }  // namespace
 
 Tensor weight_norm(const Tensor& v, const Tensor& g, std::optional<std::int64_t> dim) {
@@ -72,6 +117,9 @@ Tensor spectral_norm(const Tensor& weight, const Tensor& u, const Tensor& v,
   dim = *checked_dim(name, weight, dim);
   check<ShapeError>(weight.dim() >= 2, name, "the weight must have at least two dimensions; got {}",
                     weight.shape());
+  check<ShapeError>(weight.numel() > 0, name,
+                    "the weight must have elements, for there to be a singular value; got {}",
+                    weight.shape());
   detail::check_eps(name, eps);
   check<ValueError>(n_power_iterations >= 0, name, "n_power_iterations must be at least 0; got {}",
                     n_power_iterations);
@@ -87,14 +135,16 @@ Tensor spectral_norm(const Tensor& weight, const Tensor& u, const Tensor& v,
       v.copy_(normalize(matmul(matrix.t(), u.unsqueeze(-1)).squeeze(-1), -1, eps));
     }
   }
-  return composite::spectral_norm(weight, u.detach().clone(), v.detach().clone(), dim);
+  // Copies: the next step of training moves u and v.
+  return SpectralNorm::apply(weight, u.detach().clone(), v.detach().clone(), dim);
 }
 
 void unit_norm_(const Tensor& weight, std::int64_t dim) {
   detail::check_norm_input("unit_norm_", weight);
   const NoGradGuard no_grad;
-  // The smallest normal number as floor: what is not zero is normalized.
-  weight.copy_(normalize(weight.detach(), dim, 1.2e-38));
+  // The floor is PyTorch's of F.normalize: squares below the smallest normal number are lost, and a
+  // row whose length is lost with them must not grow without bound.
+  weight.copy_(normalize(weight.detach(), dim, 1e-12));
 }
 
 namespace composite {
@@ -111,11 +161,7 @@ Tensor weight_norm(const Tensor& v, const Tensor& g, std::optional<std::int64_t>
 
 Tensor spectral_norm(const Tensor& weight, const Tensor& u, const Tensor& v, std::int64_t dim) {
   const Tensor x = in_accumulate_type(weight);
-  const Tensor matrix = as_rows_of(x, dim);
-  const Tensor sigma = matmul(matmul(in_accumulate_type(u).unsqueeze(0), matrix),
-                              in_accumulate_type(v).unsqueeze(-1))
-                           .reshape({});
-  return (x / sigma).to(weight.dtype());
+  return (x / sigma_of(as_rows_of(x, dim), u, v)).to(weight.dtype());
 }
 
 }  // namespace composite

@@ -17,13 +17,14 @@ Tensor weight_norm(const Tensor& v, const Tensor& g, std::optional<std::int64_t>
 /// a matrix W [size of dim, rest]. u and v are unit vectors that `n_power_iterations` steps improve
 /// in place first (0: none, as evaluation must); they are constants to the gradient: dweight = (dW
 /// - <dW, W / sigma> u v^T) / sigma. As torch.nn.utils.parametrizations.spectral_norm; Miyato et
-/// al., Spectral Normalization (arXiv 1802.05957).
+/// al., Spectral Normalization (arXiv 1802.05957). Throws ShapeError for a weight without elements.
 Tensor spectral_norm(const Tensor& weight, const Tensor& u, const Tensor& v,
                      std::int64_t n_power_iterations = 1, std::int64_t dim = 0, double eps = 1e-12);
 
 /// Makes the vectors along `dim` of a matrix unit vectors, in place and off the tape: the step that
 /// nGPT takes for every matrix after every step of the optimizer (dim: that of the embedding) and
-/// FixNorm for embeddings. Statistics in float32; a zero vector stays zero. Source: Loshchilov et
+/// FixNorm for embeddings. Statistics in float32; what is shorter than 1e-12 is divided by that, so
+/// that a zero vector stays zero. Source: Loshchilov et
 /// al., nGPT (arXiv 2410.01131); Nguyen, Chiang (arXiv 1710.01329).
 void unit_norm_(const Tensor& weight, std::int64_t dim = -1);
 

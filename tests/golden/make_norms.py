@@ -188,6 +188,43 @@ for step in range(1, 5):
 keep("power_norm/weight", w)
 keep("power_norm/bias", b)
 
+# At the end, for the random numbers of what stands above to stay: more forms of the rows
+def llama(x, w):
+    return w * (x / torch.sqrt(ms(x) + 1e-6))
+
+
+def modulated(x, w, scale, shift):
+    return n(x) * w * (1.0 + scale[:, None]) + shift[:, None]
+
+
+case("llama", llama, x, w)
+case("modulated_rms_norm", modulated, rand(2, 3, 6), rand(6, low=0.01, high=0.1), rand(2, 6), rand(2, 6))
+case("normalize_inside", lambda x: x / torch.sqrt((x * x).sum(-1, keepdim=True) + 1e-2), x)
+case("add_rms_norm", lambda x, r, w: (n(0.5 * r + x) * w, 0.5 * r + x), x, rand(3, 6), w)
+case("dual_rms_norm", lambda x, v, w: (n(x) * v, n(x) * w), x, rand(6), w)
+
+# elements
+case("layer_scale", lambda x, g: x * g, x, rand(6))
+case("head_scale", lambda x, g: (x.view(3, 2, 3) * g[:, None]).flatten(1), x, rand(2))
+
+# channels
+running_mean, running_var = rand(6), rand(6, low=0.5, high=1.5)
+keep("instance_norm_running/mean_before", running_mean)
+keep("instance_norm_running/var_before", running_var)
+case("instance_norm_eval", lambda x, w, b: F.instance_norm(x, running_mean, running_var, w, b, use_input_stats=False),
+     volume, w, b)
+F.instance_norm(volume, running_mean, running_var, momentum=0.3)
+keep("instance_norm_running/mean", running_mean)
+keep("instance_norm_running/var", running_var)
+case("power_norm_eval", lambda x, w, b: x / torch.sqrt(torch.full((6,), 0.8) + 1e-5) * w + b, rand(2, 4, 6), w, b)
+
+# weights: nGPT's step is F.normalize off the tape; its gradient is that of normalize
+case("weight_norm_all", lambda v, g: v * (g / v.norm()), rand(3, 5), rand(1)[0])
+steps = rand(3, 5)
+keep("unit_norm/before", steps)
+keep("unit_norm/rows", steps / steps.norm(2, -1, keepdim=True))
+keep("unit_norm/columns", steps / steps.norm(2, 0, keepdim=True))
+
 path = pathlib.Path(__file__).with_name("norms.safetensors")
 safetensors.torch.save_file(tensors, path, metadata={"torch": torch.__version__})
 print(f"{path.name}: {len(tensors)} tensors, {path.stat().st_size} bytes, torch {torch.__version__}")

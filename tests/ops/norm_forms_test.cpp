@@ -5,12 +5,14 @@
 #include "norma/core/allocator.h"
 #include "norma/core/autograd.h"
 #include "norma/core/factory.h"
+#include "norma/core/node.h"
 #include "norma/ops/batch_norm.h"
 #include "norma/ops/elementwise.h"
 #include "norma/ops/fused_norm.h"
 #include "norma/ops/group_norm.h"
 #include "norma/ops/index.h"
 #include "norma/ops/norm.h"
+#include "norma/ops/point_norm.h"
 #include "norma/ops/power_norm.h"
 #include "norma/ops/reduction.h"
 #include "norma/ops/view.h"
@@ -189,6 +191,53 @@ TEST_CASE("unit_norm_ leaves zero vectors alone") {
   const Tensor weight = tensor({{3.0, 4.0}, {0.0, 0.0}}, {.requires_grad = true});
   unit_norm_(weight);
   CHECK(allclose(weight.detach(), {0.6, 0.8, 0.0, 0.0}));
+}
+
+TEST_CASE("unit_norm_ makes no row longer than 1, however few digits are left of its length") {
+  // The squares of 1e-25 are below every float32.
+  for (const double size : {1e-30, 1e-25, 1e-20, 1e-13}) {
+    const Tensor weight = full({1, 4}, size);
+    unit_norm_(weight);
+    CHECK(vector_norm(weight, {-1}).item() <= 1.0001);
+    CHECK(isfinite(weight).all().item<bool>());
+  }
+}
+
+TEST_CASE("nodes of the tape bear the name of the norm that was called") {
+  const auto leaf = [](const Shape& shape) { return ones(shape, {.requires_grad = true}); };
+  const Tensor x = leaf({2, 4}), w = ones({4}), volume = leaf({2, 4, 3}), matrix = leaf({4, 3});
+  const Tensor mean = zeros({4}), var = ones({4});
+  const std::pair<const char*, Tensor> results[] = {
+      {"layer_scale", layer_scale(x, w)},
+      {"head_scale", head_scale(x, ones({2}))},
+      {"batch_norm", batch_norm(x, {}, {}, w, {}, true)},
+      {"batch_norm", batch_norm(x, mean, var)},
+      {"masked_batch_norm", masked_batch_norm(x, {}, mean, var, {}, {}, true)},
+      {"masked_batch_norm", masked_batch_norm(x, {}, mean, var)},
+      {"regularized_batch_norm", regularized_batch_norm(x, {}, mean, var, {}, {}, true).output},
+      {"regularized_batch_norm", regularized_batch_norm(x, {}, mean, var).output},
+      {"instance_norm", instance_norm(volume)},
+      {"instance_norm", instance_norm(volume, mean, var, {}, {}, false)},
+      {"group_norm", group_norm(volume, 2)},
+      {"add_layer_norm", add_layer_norm(x, x, {4}).first},
+      {"add_rms_norm", add_rms_norm(x, x, {4}).first},
+      {"dual_layer_norm", dual_layer_norm(x, {w, {}, w, {}}).first},
+      {"dual_rms_norm", dual_rms_norm(x, {w, {}, w, {}}).first},
+      {"spectral_norm", spectral_norm(matrix, full({4}, 0.5), full({3}, 0.5), 0)}};
+  for (const auto& [name, result] : results) CHECK(result.grad_fn()->name() == name);
+}
+
+TEST_CASE("a batch of nothing but padding leaves running statistics as they were") {
+  // As torch.nn.functional.batch_norm with an empty batch.
+  const Tensor x = random({2, 3}, 1).to(float32), padding = ones({2}) > 0.0;
+  const Tensor mean = full({3}, 2.0), var = full({3}, 3.0);
+  masked_batch_norm(x, padding, mean, var, {}, {}, true);
+  regularized_batch_norm(x, padding, mean, var, {}, {}, true);
+  batch_norm(empty({0, 3}), mean, var, {}, {}, true);
+  power_norm(x, padding, var, mean, {}, {}, true, 2);
+  instance_norm(empty({0, 3, 4}), mean, var);
+  CHECK(allclose(mean, {2.0, 2.0, 2.0}));
+  CHECK(allclose(var, {3.0, 3.0, 3.0}));
 }
 
 }  // namespace norma::test

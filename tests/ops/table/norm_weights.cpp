@@ -76,9 +76,36 @@ OpEntry spectral_norm_entry() {
   entry.errors = {
       {"u", [=] { spectral_norm(weight, ones({5}), ones({5})); }, "u must have the shape [3]"},
       {"vector", [] { spectral_norm(ones({3}), ones({3}), ones({1})); }, "two dimensions; got [3]"},
+      {"no rows",
+       [] {
+         spectral_norm(empty({0, 3}), empty({0}), empty({3}));
+       },
+       "got [0, 3]"},
       {"iterations", [=] { spectral_norm(weight, ones({3}), ones({5}), -1); }, "got -1"}};
   entry.stored = 2;
   entry.stored_because = "u and v are rounded to the dtype";
+  return entry;
+}
+
+OpEntry unit_norm_entry() {
+  OpEntry entry{.name = "unit_norm_", .differentiable = false};
+  const auto make = [](const std::string& label, const Tensor& weight, std::int64_t dim) {
+    return norm_sample(
+        label, {weight},
+        [=](In in) {
+          const Tensor result = in[0].clone();
+          unit_norm_(result, dim);
+          return result;
+        },
+        [=](In in) { return composite::normalize(in[0], dim); });
+  };
+  entry.samples.push_back(make("rows", random({3, 5}, 1521), -1));
+  entry.samples.push_back(make("columns", random({3, 5}, 1522), 0));
+  entry.samples.push_back(make("no rows", zeros({0, 5}, {.dtype = float64}), -1));
+  entry.at_size = [make](const Size& s) {
+    return make(s.label(), random(s.rows_shape(), 1523), -1);
+  };
+  entry.errors = {{"dim", [] { unit_norm_(ones({2, 3}), 2); }, "got 2"}};
   return entry;
 }
 
@@ -87,6 +114,7 @@ OpEntry spectral_norm_entry() {
 void add_weight_norm_ops(OpTable& table) {
   table.push_back(weight_norm_entry());
   table.push_back(spectral_norm_entry());
+  table.push_back(unit_norm_entry());
 }
 
 }  // namespace norma::test
