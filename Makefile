@@ -136,6 +136,10 @@ benchmark-gpu: gpu-programs torch-packages ## Time the norms' CUDA kernels besid
 gpu-check: gpu-programs ## Prove and measure the CUDA backend on this machine's GPU, and write one report
 	$(PYTHON) tools/gpu_check.py --programs build/cuda/bin --output build/cuda/gpu_check $(ARGS)
 
+.PHONY: bench-cpu
+bench-cpu: benchmark-program torch-packages ## Hold all that is promised of the CPU against PyTorch; writes benchmarks/results/cpu.json
+	$(TORCH_VENV)/bin/python benchmarks/compare_pytorch.py --all --json benchmarks/results/cpu.json $(ARGS)
+
 .PHONY: needs-data
 needs-data:
 	@test -n '$(DATA)' || { echo 'this needs DATA=archive (make imdb-data fetches it)' >&2; exit 2; }
