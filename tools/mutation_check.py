@@ -46,7 +46,7 @@ MUTATIONS = [
     ("what no vector holds at the end of a row dropped", "ops/cpu/row.h", "for (; «i < count»; ++i) rest = combine", "false", "norm"),
     # gradient of rows
     ("mean of g not removed", ROW, "return {«sum_g / static_cast<C>(width)», projection<C>(sum_gh", "C(0)", "layer_norm"),
-    ("projection dropped", ROW, "- mean_g) - «v * share»));", "C(0)", "norm"),
+    ("projection dropped", ROW, "- mean_g) - v * «share»));", "C(0)", "norm"),
     ("projection with the wrong divisor", ROW, "share = sum_gh / «static_cast<C>(p.divisor)»;", "(static_cast<C>(p.divisor) + 1)", "norm"),
     ("projection below eps", ROW, "EpsRule::floor) return «r * eps < C(1) ? share : C(0)»;", "share", "norm"),
     ("projection of eps outside as of inside", ROW, "root > C(0) ? «share / (root * r)» :", "share", "norm"),
@@ -54,7 +54,7 @@ MUTATIONS = [
     ("CRMSNorm projects on x alone", ROW, "v += «mean * r»;", "C(0)", "crms_norm"),
     ("factor r forgotten", ROW, "out[i] = static_cast<Out>(«r» * ((gradient(i)", "C(1)", "norm"),
     ("mean of g not removed from rows taken together", KERNEL, "centred ? «sums.mean_g» : C(0);", "C(0)", "layer_norm"),
-    ("projection dropped from rows taken together", KERNEL, "mean_g) - «h * sums.share»)", "C(0)", "norm"),
+    ("projection dropped from rows taken together", KERNEL, "mean_g) - h * «sums.share»)", "C(0)", "norm"),
     ("weight gradient of the second row of two dropped", KERNEL, "weight_sum += d * «h»;", "(k == 1 ? C(0) : h)", "norm"),
     ("last row of an odd number dropped", KERNEL, "if («k < count»)\n      finish_rows<kind, 1>", "false", "norm"),
     # gain, shift and their gradients
