@@ -78,6 +78,7 @@ def operation_cases(torch):
 
     rows_of(4096, 256)
     rows_of(8192, 1024)
+    rows_of(2048, 8192)
     both("linear/4096x256x1024", F.linear, torch.randn(4096, 256), torch.randn(1024, 256), torch.randn(1024))
     both("linear/4096x1024x256", F.linear, torch.randn(4096, 1024), torch.randn(256, 1024), torch.randn(256))
     q, k, v = (torch.randn(32, 4, 256, 32) for _ in range(3))
