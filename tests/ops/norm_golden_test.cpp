@@ -63,7 +63,7 @@ std::map<std::string, OpFunction> row_cases() {
       {"add_rms_norm",
        [](In in) {
          const auto [y, sum] =
-             add_rms_norm(in[0], in[1], {6}, in[2], {}, {.norm = {.eps = 1e-6}, .alpha = 0.5});
+             add_rms_norm(in[0], in[1], {6}, in[2], {}, {.alpha = 0.5, .norm = {.eps = 1e-6}});
          return TensorList{y, sum};
        }},
       {"dual_rms_norm",
