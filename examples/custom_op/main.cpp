@@ -4,6 +4,7 @@
 
 #include <norma/cuda/emulator/schedule.h>
 
+#include <cmath>
 #include <iostream>
 
 using namespace norma;
@@ -13,6 +14,9 @@ namespace {
 /// Without CUDA the kernels run on memory of the host; the emulated device of NORMA_CUDA=EMULATE
 /// adds canaries around it.
 Device kernel_device() { return is_available(cuda(0)) ? cuda(0) : cpu; }
+
+/// As std::max, but NaN stays: what a missing barrier may leave is the NaN of unwritten memory.
+double larger(double a, double b) { return a >= b || std::isnan(a) ? a : b; }
 
 /// The largest difference of outputs and gradients between the kernels and the definition.
 double largest_difference(std::int64_t rows, std::int64_t width) {
@@ -30,7 +34,7 @@ double largest_difference(std::int64_t rows, std::int64_t width) {
       run(cpu, [](const Tensor& x) { return custom_op::composite(x, 1e-6); });
   double largest = 0.0;
   for (std::size_t i = 0; i < kernels.size(); ++i)
-    largest = std::max(largest, amax((kernels[i] - expected[i]).abs()).item());
+    largest = larger(largest, amax((kernels[i] - expected[i]).abs()).item());
   return largest;
 }
 
@@ -48,7 +52,7 @@ int main() {
   for (const emulator::Schedule& schedule : emulator::all_schedules()) {
     const emulator::ScheduleGuard guard(schedule);
     for (const std::int64_t width : {1, 31, 32, 33, 128, 1025})
-      worst = std::max(worst, largest_difference(3, width));
+      worst = larger(worst, largest_difference(3, width));
   }
   std::cout << "unit_rows: largest difference from its definition: " << worst << '\n';
   return worst < 1e-5 ? 0 : 1;
