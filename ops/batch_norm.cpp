@@ -30,9 +30,6 @@ void check_call(const Call& call, const Tensor& input, const Tensor& weight, con
   detail::check_parameter(call.name, "weight", weight, input, {channels});
   detail::check_parameter(call.name, "bias", bias, input, {channels});
   detail::check_running(call.name, call.running_mean, call.running_var, input, channels);
-  check<ValueError>(call.training || call.running_mean.defined(), call.name,
-                    "evaluation needs running_mean and running_var; got empty Tensor handles; "
-                    "pass training = true for the statistics of the batch");
 }
 
 /// n / (n - 1), or 1 for fewer than two.
@@ -41,6 +38,9 @@ Tensor bessel(const Tensor& count) { return count / clamp(count - 1.0, 1.0); }
 Tensor run(const Call& call, const Tensor& input, const Tensor& weight, const Tensor& bias,
            double momentum) {
   check_call(call, input, weight, bias);
+  check<ValueError>(call.training || call.running_mean.defined(), call.name,
+                    "evaluation needs running_mean and running_var; got empty Tensor handles; "
+                    "pass training = true for the statistics of the batch");
   if (!call.training)
     return detail::column_norm_with(input, weight, bias, call.running_mean, call.running_var,
                                     call.column);
