@@ -143,7 +143,7 @@ __global__ void __launch_bounds__(G::threads)
           C t = element_gradient<Kind>(g, h, row_parts, m, r, column + e, p);
           if (a.dsum != nullptr) t += convert<C>(dsum.vectors[v][e]);
           dresidual[e] = convert<T>(alpha * t);
-          if (Kind::general && p.dropout_p != 0.0)
+          if (takes_dropout<Kind, T, G> && p.dropout_p != 0.0)
             t = mask.keeps(first + column + e) ? t * dropout_scale<C>(p.dropout_p) : C(0);
           dx[e] = convert<T>(t);
         }

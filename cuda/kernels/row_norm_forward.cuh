@@ -27,6 +27,10 @@ struct GeneralRow {
   __device__ static bool centred(const RowNormParams& p) { return p.centred; }
 };
 
+/// Whether a kernel has dropout: those of 16-byte accesses, and the general ones.
+template <class Kind, class T, class G>
+inline constexpr bool takes_dropout = Kind::general || G::vec * sizeof(T) == 16;
+
 /// Statistics of a row. Every thread of the block calls it.
 template <class Kind, class C, class T, class G, class Sum>
 __device__ __forceinline__ RowStatistics<C> row_statistics(const RowPart<T, G>& x,
@@ -86,7 +90,7 @@ __device__ __forceinline__ void add_residual(RowPart<T, G>& x, const RowNormForw
   const C alpha = static_cast<C>(p.alpha);
   RowPart<T, G> residual;
   residual.load(a.residual + first, a.shape.width, place);
-  if (Kind::general && p.dropout_p != 0.0) {
+  if (takes_dropout<Kind, T, G> && p.dropout_p != 0.0) {
     DropoutMask mask(p.philox, p.dropout_p);
     const C scale = dropout_scale<C>(p.dropout_p);
     for_each_element(a.shape.width, place, [&](int v, int e, std::int64_t column) {

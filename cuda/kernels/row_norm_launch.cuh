@@ -57,7 +57,7 @@ bool with_geometry(int vec, std::int64_t width, const Use& use) {
 /// Whether the kernels for LayerNorm and RMSNorm do: one row of weights as wide as the rows.
 bool is_simple(const RowNormShape& s, const RowNormParams& p) {
   return !p.compressed && p.statistic_width == s.width && p.detached_slope == 0.0 &&
-         p.dropout_p == 0.0 && s.weight_rows == 1 && s.columns == s.width;
+         s.weight_rows == 1 && s.columns == s.width;
 }
 
 /// Which kernels serve a launch: general or not, and the elements of an access.
@@ -70,7 +70,9 @@ Path path_of(const RowNormShape& s, const RowNormParams& p, std::initializer_lis
              std::initializer_list<const void*> weights) {
   const int of_rows = vector_width<T>(s.width, rows);
   const int of_all = std::min(of_rows, vector_width<T>(s.width, weights));
-  if (is_simple(s, p) && (sizeof(T) != 2 || of_all > 1)) return {true, of_all};
+  // Dropout beside narrow accesses is more than the registers of a thread.
+  const bool drops = p.dropout_p == 0.0 || of_all == full_vector<T>;
+  if (is_simple(s, p) && (sizeof(T) != 2 || of_all > 1) && drops) return {true, of_all};
   return {false, of_rows};
 }
 
