@@ -5,8 +5,8 @@
 // partial sums, and a second kernel adds these up in a fixed order. Which rows a block takes, and
 // how many blocks there are, depends on the shape alone: results repeat bit for bit, on every GPU.
 //
-// Rows too wide for that, and weights that are not one row, take dx first and their sums from a
-// kernel over columns, which reads x and dy once more.
+// Rows too wide for that, weights that are not one row, and the rarer norms take dx first and their
+// sums from a kernel over columns, which reads x and dy once more (path_of in row_norm_launch.cuh).
 #pragma once
 
 #include "norma/cuda/kernels/row_norm_forward.cuh"
